@@ -1,0 +1,57 @@
+# Everything is installed into .venv from hashed requirements; nothing else on the machine changes.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+# Libraries of this project must not look for anything outside this machine.
+export DO_NOT_TRACK := 1
+export PREFECT_SERVER_ANALYTICS_ENABLED := false
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test check bench format lock clean
+
+demo: .venv/runtime
+	@$(BIN)/concordance demo
+
+test: .venv/dev
+	@$(BIN)/python -m pytest
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/unit/test_architecture.py
+
+bench: .venv/dev
+	@$(BIN)/python -m benchmarks.pipeline
+
+format: .venv/dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: .venv/dev
+	$(BIN)/uv pip compile pyproject.toml requirements/build.in $(LOCK) -o requirements/runtime.txt
+	$(BIN)/uv pip compile pyproject.toml requirements/build.in --extra dev -c requirements/runtime.txt $(LOCK) -o requirements/dev.txt
+
+LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+
+clean:
+	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+
+.venv/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Concordance needs Python 3.11 or newer; set PYTHON=/path/to/it" >&2; exit 1; }
+	@echo "Making .venv …"
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/runtime: .venv/pip requirements/runtime.txt pyproject.toml
+	@echo "Installing what the program needs …"
+	@$(INSTALL) --require-hashes --requirement requirements/runtime.txt
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev: .venv/runtime requirements/dev.txt
+	@echo "Installing what tests and checks need …"
+	@$(INSTALL) --require-hashes --requirement requirements/dev.txt
+	@touch $@

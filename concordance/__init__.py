@@ -1,0 +1,1 @@
+"""Concordance: a hybrid index over many projects' documentation, decisions and session logs."""

@@ -1,0 +1,1 @@
+"""All input and output, one module per outside thing."""

@@ -1,0 +1,141 @@
+"""What every embedding provider offers, and which providers there are.
+
+What belongs here: the protocol, the values that it passes, the choice of a provider by name and the
+deadline that all of them keep. What one provider needs lives in its own module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from concordance.errors import ProviderTimeout, SettingsError
+from concordance.indexing.vector_space import VectorSpace
+from concordance.settings import Settings
+
+Vector = npt.NDArray[np.float32]
+"""One vector of unit length, of shape (width,)."""
+
+MAX_DIMENSIONS = 4_000
+"""The widest vector that the index can hold, as `halfvec`."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TextFailure:
+    """One text can't be embedded, its neighbours can; `reason` is in the provider's own words."""
+
+    reason: str
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors; safe to use from several threads at once."""
+
+    name: str
+
+    def space(self) -> VectorSpace:
+        """Ask the provider once which space its vectors are in, and remember the answer.
+
+        Raises:
+            ModelMissing: The provider is there, the model is not.
+            ProviderUnavailable: The provider is not there.
+            DimensionsUnsupported: The vectors are wider than `MAX_DIMENSIONS`.
+        """
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector | TextFailure]:
+        """Embed any number of passages, in their order; each gets a vector or a reason.
+
+        Args:
+            texts: Passages without the model's prefix.
+
+        Raises:
+            ProviderUnavailable: The provider is down; the same call may be made again.
+            ProviderRefused: The provider refuses everything, even a harmless text.
+            ModelMissing: The model was removed.
+            BadEmbedding: No text gets a usable vector.
+        """
+
+    def embed_query(self, text: str, *, deadline_seconds: float) -> Vector:
+        """Embed one question within a deadline.
+
+        Args:
+            text: The question without the model's prefix.
+            deadline_seconds: When to give up, counted from now.
+
+        Raises:
+            ProviderTimeout: The deadline passed.
+            ProviderUnavailable: The provider is down.
+            TextRefused: The model can't take this text.
+            BadEmbedding: The answer was no usable vector.
+        """
+
+    def close(self) -> None:
+        """Give back connections and memory; the embedder can't be used any more."""
+
+
+def open_embedder(name: str, settings: Settings) -> Embedder:
+    """Choose an embedder by name; nothing is asked, connected or loaded before its first use.
+
+    Args:
+        name: Provider and model, such as `ollama/nomic-embed-text`.
+        settings: Where the provider is, and how long to wait for it.
+
+    Raises:
+        SettingsError: There is no such provider, or it has no such model.
+    """
+    provider, _, model = name.partition("/")
+    opener = _OPENERS.get(provider)
+    if opener is None or not model:
+        known = ", ".join(f"{provider}/…" for provider in _OPENERS)
+        raise SettingsError(f"no embedding provider for {name!r}", hint=f"Known are {known}")
+    return opener(model, settings)
+
+
+def within_deadline(seconds: float, work: Callable[[], T]) -> T:
+    """Run work in a thread of its own and stop waiting for it after a number of seconds.
+
+    The thread itself can't be stopped, so work should keep a deadline of its own.
+
+    Raises:
+        ProviderTimeout: The work was not finished in time.
+    """
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed-query")
+    try:
+        future = pool.submit(work)
+        if not wait([future], timeout=seconds).done:
+            raise ProviderTimeout(f"the embedding provider did not answer within {seconds:g} s")
+        return future.result()
+    finally:
+        pool.shutdown(wait=False)
+
+
+# Each opener imports its provider when it is chosen: an installation that uses Ollama need not be
+# able to load onnxruntime, and these modules import this one.
+
+
+def _open_local(model: str, settings: Settings) -> Embedder:  # noqa: ARG001 - same shape for all
+    from concordance.adapters.local_model import MODEL, LocalEmbedder  # noqa: PLC0415
+
+    if model != MODEL:
+        raise SettingsError(f"no local model {model!r}", hint=f"Known is local/{MODEL}")
+    return LocalEmbedder()
+
+
+def _open_ollama(model: str, settings: Settings) -> Embedder:
+    from concordance.adapters.ollama import OllamaEmbedder  # noqa: PLC0415
+
+    return OllamaEmbedder(
+        model, url=settings.ollama_url, timeout_seconds=settings.embedding_timeout_seconds
+    )
+
+
+_OPENERS: dict[str, Callable[[str, Settings], Embedder]] = {
+    "local": _open_local,
+    "ollama": _open_ollama,
+}

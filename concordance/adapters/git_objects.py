@@ -1,0 +1,135 @@
+"""What is read out of a mirror: the entries of a tree, and blobs.
+
+What belongs here: reading the object store. A path is bytes, a symbolic link is an entry of its own
+kind and its target never followed, and nothing is checked out. What doesn't belong here: fetching.
+
+The batch process is GitPython's. Its own `stream_object_data` accepts ids of 40 digits only, so
+the header is read here; and `Git.execute` adds this process's environment to the one that it is
+given, so `_shield` sets every variable that could point it to another repository.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, Literal
+
+from concordance.adapters.git_policy import OBJECT_ID
+from concordance.errors import SourceError, SourceRefused
+
+if TYPE_CHECKING:
+    import git
+
+Kind = Literal["file", "symlink", "submodule"]
+
+_KINDS: Final[Mapping[bytes, Kind]] = {b"120000": "symlink", b"160000": "submodule"}
+_HEADER_PARTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One path of a commit; `size` is None where the repository holds no blob (a submodule)."""
+
+    path: bytes
+    kind: Kind
+    blob_id: str
+    size: int | None
+
+
+class BlobUnreadable(Exception):  # noqa: N818 - says what happened; never leaves the adapter
+    """The object store lacks this blob, or can't give it back as it was stored."""
+
+
+def parse_tree(listing: bytes) -> list[TreeEntry]:
+    """The entries of `git ls-tree -r -z -l`."""
+    return [_parse_entry(record) for record in listing.split(b"\0") if record]
+
+
+def read_blobs(
+    repository: Path, environment: Mapping[str, str], blob_ids: Sequence[str]
+) -> Iterator[tuple[str, bytes]]:
+    """Each blob in the order asked for, from one process, one blob in memory at a time.
+
+    Raises:
+        BlobUnreadable: A blob is missing or corrupt.
+        SourceError: git or GitPython can't be used.
+        SourceRefused: An id is not one.
+    """
+    for blob_id in blob_ids:
+        if not OBJECT_ID.fullmatch(blob_id):
+            raise SourceRefused(f"blob_ids holds {blob_id!r}, which is no object id")
+    if not blob_ids:
+        return
+    process = _start_batch(repository, environment)
+    with process:
+        if process.stdin is None or process.stdout is None:
+            raise AssertionError("input and output are pipes")
+        for blob_id in blob_ids:
+            yield blob_id, _ask(process.stdin, process.stdout, blob_id)
+
+
+def _parse_entry(record: bytes) -> TreeEntry:
+    about, _, path = record.partition(b"\t")
+    mode, _, blob_id, size = about.split()
+    return TreeEntry(
+        path=path,
+        kind=_KINDS.get(mode, "file"),
+        blob_id=blob_id.decode("ascii"),
+        size=None if size == b"-" else int(size),
+    )
+
+
+def _start_batch(repository: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    shielded = {**environment, **_shield(repository)}
+    process = _git_command(repository).execute(
+        ["git", "cat-file", "--batch"], istream=subprocess.PIPE, as_process=True, env=shielded
+    )
+    # The wrapper ends the process when it is collected; our `with` does so at a known moment.
+    batch: subprocess.Popen[bytes] | None = process.proc
+    process.proc = None
+    if batch is None:
+        raise AssertionError("the process was started")
+    return batch
+
+
+def _git_command(repository: Path) -> git.Git:
+    try:
+        # Importing GitPython runs git, which may be missing: that must not break every other
+        # command of this program.
+        import git  # noqa: PLC0415
+    except ImportError as error:
+        raise SourceError(
+            "GitPython found no git", hint="Install git 2.31 or newer and put it on the PATH"
+        ) from error
+    return git.Git(str(repository))
+
+
+def _shield(repository: Path) -> dict[str, str]:
+    return {
+        "GIT_DIR": str(repository),
+        "GIT_COMMON_DIR": str(repository),
+        "GIT_OBJECT_DIRECTORY": str(repository / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
+        "GIT_CONFIG_PARAMETERS": "",
+        "GIT_CONFIG_COUNT": "0",
+        "GIT_TRACE": "0",
+    }
+
+
+def _ask(stdin: IO[bytes], stdout: IO[bytes], blob_id: str) -> bytes:
+    try:
+        # Past the buffer, which would try again to write when it is closed.
+        os.write(stdin.fileno(), blob_id.encode("ascii") + b"\n")
+    except BrokenPipeError:
+        raise BlobUnreadable(blob_id) from None
+    header = stdout.readline().split()
+    if len(header) != _HEADER_PARTS or header[1] != b"blob":
+        raise BlobUnreadable(blob_id)
+    size = int(header[2])
+    content = stdout.read(size + 1)
+    if len(content) != size + 1:
+        raise BlobUnreadable(blob_id)
+    return content[:-1]

@@ -1,0 +1,1 @@
+"""Postgres: connections, the schema, and one module per group of tables."""

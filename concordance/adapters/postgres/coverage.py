@@ -1,0 +1,176 @@
+"""Coverage: counted from the tables in the transaction that moves a marker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from concordance.adapters.postgres.database import Connection, Database, fetch_all
+from concordance.indexing.coverage import Counted, judge
+from concordance.models import Scope, ScopeCoverage
+from sql import queries
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Where a scope stands, as the survey compares it."""
+
+    slug: str
+    scope: str
+    indexed_marker: str | None
+    fingerprint: str | None
+    last_success: datetime | None
+    attempt_error: str | None
+    attempt_open: bool
+    chunks: int
+    chunks_with_vector: int
+
+
+def ensure_scopes(
+    connection: Connection, tenant: int, project_id: int, scopes: Sequence[Scope]
+) -> None:
+    """Make the rows of these scopes where they are missing."""
+    connection.execute(
+        queries("coverage")["ensure"],
+        {"project": project_id, "tenant": tenant, "scopes": list(scopes)},
+    )
+
+
+def recount(
+    connection: Connection, project_id: int, scopes: Sequence[Scope], *, now: datetime
+) -> None:
+    """Count some scopes of a project anew, judge them, and store both."""
+    ask = queries("coverage")
+    key = {"project": project_id, "scopes": sorted(scopes)}
+    # The lock comes first, in a statement of its own: the count then sees all that was committed
+    # by whoever held it before.
+    connection.execute(ask["lock"], key)
+    for counted in fetch_all(connection, ask["count"], key, Counted):
+        verdict = judge(counted)
+        connection.execute(
+            ask["save"],
+            asdict(counted)
+            | {
+                "project": project_id,
+                "state": verdict.state,
+                "reason": verdict.reason,
+                "now": now,
+            },
+        )
+
+
+def recount_all(connection: Connection, tenant: int, *, now: datetime) -> None:
+    """Count every scope of a tenant anew."""
+    key = {"tenant": tenant, "projects": None}
+    for row in connection.execute(queries("coverage")["projects_of"], key).fetchall():
+        recount(connection, row[0], list(Scope), now=now)
+
+
+def open_attempt(
+    connection: Connection,
+    project_id: int,
+    scopes: Sequence[Scope],
+    *,
+    marker: str | None,
+    now: datetime,
+) -> None:
+    """Note that rows are about to change: from here on nothing is complete."""
+    connection.execute(
+        queries("coverage")["open_attempt"],
+        {"project": project_id, "scopes": list(scopes), "marker": marker, "now": now},
+    )
+    recount(connection, project_id, scopes, now=now)
+
+
+def fail_attempt(
+    connection: Connection, project_id: int, scopes: Sequence[Scope], *, error: str, now: datetime
+) -> None:
+    """Note a failed attempt; success and completeness keep their times."""
+    connection.execute(
+        queries("coverage")["fail_attempt"],
+        {"project": project_id, "scopes": list(scopes), "error": error, "now": now},
+    )
+    recount(connection, project_id, scopes, now=now)
+
+
+def close_attempt(
+    connection: Connection,
+    project_id: int,
+    scopes: Sequence[Scope],
+    *,
+    marker: str | None,
+    fingerprint: str,
+    now: datetime,
+) -> None:
+    """Note that the rows show the source as of `marker`."""
+    connection.execute(
+        queries("coverage")["close_attempt"],
+        {
+            "project": project_id,
+            "scopes": list(scopes),
+            "marker": marker,
+            "fingerprint": fingerprint,
+            "now": now,
+        },
+    )
+    recount(connection, project_id, scopes, now=now)
+
+
+def confirm(
+    database: Database, projects: Sequence[int], scopes: Sequence[Scope], *, now: datetime
+) -> None:
+    """Note that scopes were looked at and had not changed: that moves their success."""
+    if projects:
+        with database.transaction() as connection:
+            connection.execute(
+                queries("coverage")["confirm"],
+                {"projects": list(projects), "scopes": list(scopes), "now": now},
+            )
+
+
+def note_embedding(
+    database: Database,
+    tenant: int,
+    *,
+    projects: Sequence[int] | None,
+    error: str | None,
+    now: datetime,
+) -> None:
+    """Count again after embedding, and keep the provider's words where it failed."""
+    ask = queries("coverage")
+    key = {"tenant": tenant, "projects": None if projects is None else list(projects)}
+    with database.transaction() as connection:
+        touched = [row[0] for row in connection.execute(ask["projects_of"], key).fetchall()]
+    # One project a transaction: no run waits for the whole tenant to be counted.
+    for project_id in touched:
+        with database.transaction() as connection:
+            connection.execute(
+                ask["set_embedding_error"],
+                {"tenant": tenant, "projects": [project_id], "error": error},
+            )
+            recount(connection, project_id, list(Scope), now=now)
+
+
+def list_coverage(
+    database: Database, tenant: int, slugs: Sequence[str] | None
+) -> list[ScopeCoverage]:
+    """The coverage of some projects, or of all, by slug and scope."""
+    with database.transaction() as connection:
+        return fetch_all(
+            connection,
+            queries("coverage")["list"],
+            {"tenant": tenant, "slugs": None if slugs is None else list(slugs)},
+            ScopeCoverage,
+        )
+
+
+def list_markers(database: Database, tenant: int, slugs: Sequence[str] | None) -> list[Marker]:
+    """Where the scopes of some projects, or of all, stand."""
+    with database.transaction() as connection:
+        return fetch_all(
+            connection,
+            queries("coverage")["markers"],
+            {"tenant": tenant, "slugs": None if slugs is None else list(slugs)},
+            Marker,
+        )

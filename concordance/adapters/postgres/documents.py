@@ -1,0 +1,186 @@
+"""Documents and chunks: what is stored, and how a batch of documents replaces it.
+
+A document's chunks are replaced in one transaction: a reader sees all of the old or all of the new.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from concordance.adapters.postgres.database import Connection, Database, fetch_all, fetch_one
+from concordance.adapters.postgres.projects import Hold, check_hold
+from concordance.indexing.documents import Document, Kind
+from concordance.models import DocumentStatus, Scope
+from sql import queries
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as the planner compares it."""
+
+    id: int
+    scope: Scope
+    kind: Kind
+    name: str
+    content_id: str
+    status: DocumentStatus
+    chunker: str
+
+    def __post_init__(self) -> None:
+        """Rows come with plain text; make enumerations of it."""
+        object.__setattr__(self, "scope", Scope(self.scope))
+        object.__setattr__(self, "status", DocumentStatus(self.status))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDetail:
+    """All that is known of one document."""
+
+    id: int
+    scope: Scope
+    status: DocumentStatus
+    reason: str | None
+    commit: str | None
+    chunker: str
+    chunks: int
+    chunks_with_vector: int
+    chunks_refused: int
+    refusal: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A document that was found and is not indexed, with the reason."""
+
+    name: str
+    scope: str
+    status: str
+    reason: str | None
+    commit: str | None
+
+
+def stored_documents(
+    database: Database, project_id: int, scopes: Sequence[Scope]
+) -> list[StoredDocument]:
+    """Every stored document of some scopes of a project."""
+    with database.transaction() as connection:
+        return fetch_all(
+            connection,
+            queries("documents")["stored"],
+            {"project": project_id, "scopes": list(scopes)},
+            StoredDocument,
+        )
+
+
+def write_documents(
+    database: Database, tenant: int, held: Hold, documents: Sequence[Document]
+) -> None:
+    """Replace or add documents, in one transaction: rows, lexemes, reused vectors, backlog."""
+    ask = queries("documents")
+    with database.transaction() as connection:
+        check_hold(connection, held)
+        connection.execute(ask["create_incoming_documents"])
+        connection.execute(ask["create_incoming_chunks"])
+        _copy(connection, documents)
+        key = {"project": held.project_id, "tenant": tenant}
+        for name in (
+            "upsert_documents",
+            "number_incoming",
+            "match_kept",
+            "delete_unmatched",
+            "move_kept",
+            "insert_chunks",
+        ):
+            connection.execute(ask[name], key)
+        rows = connection.execute(ask["incoming_ids"], key).fetchall()
+        _index_passages(connection, [row[0] for row in rows])
+
+
+def rename_documents(
+    database: Database, held: Hold, renames: Sequence[tuple[int, str, Scope]]
+) -> None:
+    """Give documents another name or scope; their chunks and vectors stay as they are."""
+    ids = [identifier for identifier, _, _ in renames]
+    with database.transaction() as connection:
+        check_hold(connection, held)
+        connection.execute(
+            queries("documents")["rename"],
+            {
+                "project": held.project_id,
+                "ids": ids,
+                "names": [name for _, name, _ in renames],
+                "scopes": [scope for _, _, scope in renames],
+            },
+        )
+        _index_passages(connection, ids)
+
+
+def delete_documents(database: Database, held: Hold, ids: Sequence[int]) -> None:
+    """Remove documents with all that hangs on them."""
+    with database.transaction() as connection:
+        check_hold(connection, held)
+        connection.execute(
+            queries("documents")["delete"], {"project": held.project_id, "ids": list(ids)}
+        )
+
+
+def stamp_commit(
+    connection: Connection, project_id: int, scopes: Sequence[Scope], commit: str
+) -> None:
+    """Say of every file of these scopes that it stands at `commit`."""
+    connection.execute(
+        queries("documents")["stamp_commit"],
+        {"project": project_id, "scopes": list(scopes), "commit": commit},
+    )
+
+
+def find_document(
+    database: Database, project_id: int, kind: Kind, name: str
+) -> DocumentDetail | None:
+    """What is stored of one file or session, or None."""
+    with database.transaction() as connection:
+        return fetch_one(
+            connection,
+            queries("documents")["find"],
+            {"project": project_id, "kind": kind, "name": name},
+            DocumentDetail,
+        )
+
+
+def problem_documents(database: Database, project_id: int, *, most: int) -> list[Problem]:
+    """Documents that failed or were skipped, at most `most` of them."""
+    with database.transaction() as connection:
+        return fetch_all(
+            connection,
+            queries("documents")["problems"],
+            {"project": project_id, "most": most},
+            Problem,
+        )
+
+
+def _index_passages(connection: Connection, ids: Sequence[int]) -> None:
+    ask = queries("documents")
+    key = {"documents": list(ids)}
+    for name in ("write_lexemes", "rescope_vectors", "reuse_vectors", "queue_texts"):
+        connection.execute(ask[name], key)
+
+
+def _copy(connection: Connection, documents: Sequence[Document]) -> None:
+    ask = queries("documents")
+    with connection.cursor() as cursor:
+        with cursor.copy(ask["copy_documents"]) as copy:
+            for position, d in enumerate(documents):
+                copy.write_row(
+                    (position, d.scope, d.kind, d.name, d.source, d.title, d.content_id, d.bytes)
+                    + (d.status, d.reason, d.chunker, d.commit)
+                )
+        with cursor.copy(ask["copy_chunks"]) as copy:
+            for position, d in enumerate(documents):
+                for p in d.passages:
+                    copy.write_row(
+                        (position, p.ordinal, json.dumps(p.heading_path), p.start_line, p.end_line)
+                        + (p.start_char, p.end_char, p.event_id, p.last_event_id, p.speaker)
+                        + (p.occurred_at, p.content, p.content_hash)
+                    )

@@ -1,0 +1,271 @@
+"""Vector spaces, the backlog of texts that want a vector, and the vectors themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from concordance.adapters.postgres.database import (
+    Connection,
+    Database,
+    fetch_all,
+    fetch_one,
+    fetch_value,
+)
+from concordance.adapters.postgres.coverage import recount_all
+from concordance.indexing.vector_space import VectorSpace
+from sql import queries
+
+MODEL_LOCKS = 0x434F4E02  # first key of our advisory locks on a tenant's models
+WORKER_LOCKS = 0x434F4E03  # the same, on embedding workers
+# Below this many vectors an exact scan takes a few milliseconds; the approximate index would only
+# slow every write.
+INDEX_FROM = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSpace:
+    """A vector space as the database knows it."""
+
+    id: int
+    provider: str
+    model: str
+    digest: str
+    dimensions: int
+    document_prefix: str
+    query_prefix: str
+    chunk_text_version: int
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        """The model's name with its provider, as settings write it."""
+        return f"{self.provider}/{self.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A text that a worker has taken from the backlog."""
+
+    content_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText:
+    """The parts of the text to embed."""
+
+    content_hash: bytes
+    title: str | None
+    heading_path: list[str]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """How many texts want a vector, and how many of them were refused too often."""
+
+    pending: int
+    given_up: int
+
+
+def active_space(database: Database, tenant: int) -> StoredSpace | None:
+    """The space that is searched, or None before the first vector."""
+    with database.transaction() as connection:
+        return active_space_in(connection, tenant)
+
+
+def active_space_in(connection: Connection, tenant: int) -> StoredSpace | None:
+    """The same, inside a transaction of the caller's."""
+    return fetch_one(
+        connection, queries("embeddings")["active_model"], {"tenant": tenant}, StoredSpace
+    )
+
+
+def activate_space(
+    database: Database, tenant: int, space: VectorSpace, *, now: datetime
+) -> StoredSpace:
+    """Make `space` the one that is filled and searched; queue every text that lacks a vector in it.
+
+    The space that was active before is retired: its vectors stay, and are never compared with.
+    Coverage is counted anew in the same transaction, as it speaks of the active space.
+    """
+    ask = queries("embeddings")
+    stored = active_space(database, tenant)
+    if stored is not None and stored.fingerprint == space.fingerprint:
+        return stored
+    key = {"tenant": tenant, "fingerprint": space.fingerprint}
+    with database.transaction() as connection:
+        connection.execute(ask["lock_models"], {"class": MODEL_LOCKS, "tenant": tenant})
+        connection.execute(
+            ask["register_model"],
+            key
+            | {
+                "provider": space.provider,
+                "model": space.model,
+                "digest": space.digest,
+                "dimensions": space.dimensions,
+                "document_prefix": space.document_prefix,
+                "query_prefix": space.query_prefix,
+                "chunk_text_version": space.chunk_text_version,
+            },
+        )
+        connection.execute(ask["retire_others"], key)
+        model = fetch_value(connection, ask["activate"], key)
+        if model is not None:
+            connection.execute(ask["queue_missing"], {"tenant": tenant, "model": model})
+            recount_all(connection, tenant, now=now)
+        found = active_space_in(connection, tenant)
+    assert found is not None  # it was made active in this very transaction
+    return found
+
+
+class Backlog:
+    """One worker's view of the texts that want a vector in one space.
+
+    The worker's number is an advisory lock of its own session: when the process dies the lock is
+    gone, and what it had claimed is free again at once.
+    """
+
+    def __init__(self, database: Database, tenant: int, space: StoredSpace, worker: int) -> None:
+        self._database = database
+        self._tenant = tenant
+        self._space = space
+        self._worker = worker
+
+    def claim(
+        self, *, projects: Sequence[int] | None, most: int, attempts: int, before: datetime
+    ) -> list[tuple[Claimed, PassageText]]:
+        """Take up to `most` texts that nobody else has; none of them was refused since `before`.
+
+        Texts that got a vector by another way since they were queued are settled on the spot, so
+        fewer may come back; only when nothing could be claimed is the list empty.
+        """
+        ask = queries("embeddings")
+        while True:
+            with self._database.transaction() as connection:
+                taken = fetch_all(
+                    connection,
+                    ask["claim"],
+                    {
+                        "model": self._space.id,
+                        "projects": None if projects is None else list(projects),
+                        "most": most,
+                        "attempts": attempts,
+                        "before": before,
+                        "worker": self._worker,
+                        "worker_class": WORKER_LOCKS,
+                    },
+                    Claimed,
+                )
+            if not taken:
+                return []
+            texts = self._wanted([claim.content_hash for claim in taken])
+            batch = [(c, texts[c.content_hash]) for c in taken if c.content_hash in texts]
+            if batch:
+                return batch
+
+    def _wanted(self, hashes: list[bytes]) -> dict[bytes, PassageText]:
+        """The texts of claimed hashes, but for those that are settled by copying a vector."""
+        ask = queries("embeddings")
+        key = {"model": self._space.id, "tenant": self._tenant, "hashes": hashes}
+        with self._database.transaction() as connection:
+            connection.execute(ask["settle"], key)
+            settled = {row[0] for row in connection.execute(ask["drop_settled"], key).fetchall()}
+            rest = [content_hash for content_hash in hashes if content_hash not in settled]
+            found = fetch_all(connection, ask["texts"], key | {"hashes": rest}, PassageText)
+        return {text.content_hash: text for text in found}
+
+    def store(self, vectors: Sequence[tuple[Claimed, NDArray[np.float32]]]) -> int:
+        """Write vectors onto every passage that still has their text; returns the rows written."""
+        ask = queries("embeddings")
+        key = {
+            "model": self._space.id,
+            "tenant": self._tenant,
+            "hashes": [claim.content_hash for claim, _ in vectors],
+            "vectors": [vector_as_text(vector) for _, vector in vectors],
+        }
+        with self._database.transaction() as connection:
+            written = connection.execute(ask["store"], key).rowcount
+            connection.execute(ask["drop_settled"], key)
+        return written
+
+    def refuse(self, reasons: Mapping[bytes, str], *, now: datetime) -> None:
+        """Note that the model could not take these texts, in the provider's words."""
+        hashes = sorted(reasons)
+        with self._database.transaction() as connection:
+            connection.execute(
+                queries("embeddings")["refuse"],
+                {
+                    "model": self._space.id,
+                    "hashes": hashes,
+                    "reasons": [reasons[content_hash] for content_hash in hashes],
+                    "now": now,
+                },
+            )
+
+    def release(self) -> None:
+        """Give back what this worker has claimed and not finished; drop what nobody wants."""
+        ask = queries("embeddings")
+        key = {"model": self._space.id, "worker": self._worker, "hashes": None}
+        with self._database.transaction() as connection:
+            connection.execute(ask["release"], key)
+            connection.execute(ask["drop_settled"], key)
+
+
+@contextmanager
+def open_backlog(database: Database, tenant: int, space: StoredSpace) -> Iterator[Backlog]:
+    """A worker's place at the backlog, given up at the end."""
+    ask = queries("embeddings")
+    with database.session() as connection:
+        worker = int(fetch_value(connection, ask["next_worker"], {}))
+        connection.execute(ask["lock_worker"], {"class": WORKER_LOCKS, "worker": worker})
+        yield Backlog(database, tenant, space, worker)
+
+
+def forgive(database: Database, space: StoredSpace) -> int:
+    """Let texts that were refused too often be tried again; returns how many."""
+    with database.transaction() as connection:
+        return connection.execute(queries("embeddings")["forgive"], {"model": space.id}).rowcount
+
+
+def pending(
+    database: Database, space: StoredSpace, *, projects: Sequence[int] | None, attempts: int
+) -> Pending:
+    """What is left to embed in a space."""
+    with database.transaction() as connection:
+        found = fetch_one(
+            connection,
+            queries("embeddings")["pending"],
+            {
+                "model": space.id,
+                "projects": None if projects is None else list(projects),
+                "attempts": attempts,
+            },
+            Pending,
+        )
+    assert found is not None  # an aggregate has a row, always
+    return found
+
+
+def ensure_vector_index(database: Database, space: StoredSpace) -> bool:
+    """Make the approximate index once a space is large enough to gain by it; tells if it did."""
+    ask = queries("embeddings")
+    name = f"concordance.embeddings_hnsw_{space.id}"
+    with database.transaction() as connection:
+        if fetch_value(connection, ask["vector_index_exists"], {"name": name}):
+            return False
+        if fetch_value(connection, ask["vector_count"], {"model": space.id}) < INDEX_FROM:
+            return False
+        connection.execute(
+            ask["create_vector_index"], {"model": space.id, "dimensions": space.dimensions}
+        )
+    return True
+
+
+def vector_as_text(vector: NDArray[np.float32]) -> str:
+    return "[" + ",".join(map(repr, vector.astype(float).tolist())) + "]"

@@ -1,0 +1,45 @@
+"""The command line: `concordance`.
+
+What belongs here: commands, and how their results look. The outermost room: it may start flows,
+and nothing imports it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from concordance.errors import ConcordanceError, UsageError
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit: 0 good, 1 something failed and is named, 2 the command was wrong."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; returns its exit code."""
+    from cyclopts import CycloptsError  # noqa: PLC0415 - loading is most of a short command's time
+    from rich.console import Console  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    from concordance.cli.app import app  # noqa: PLC0415 - likewise
+    from concordance.cli.printing import safe  # noqa: PLC0415 - likewise
+
+    errors = Console(stderr=True)
+    try:
+        result = app(
+            list(arguments), exit_on_error=False, print_error=True, result_action="return_value"
+        )
+    except CycloptsError:
+        return 2  # the parser has said what was wrong
+    except UsageError as error:
+        errors.print(Text(f"concordance: {safe(str(error))}", style="red"), soft_wrap=True)
+        return 2
+    except ConcordanceError as error:
+        errors.print(Text(f"concordance: {safe(str(error))}", style="red"), soft_wrap=True)
+        return 1
+    except KeyboardInterrupt:
+        errors.print("concordance: interrupted; what was committed stays, the next run goes on")
+        return 130
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,19 @@
+"""All commands as one application."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from cyclopts import App
+
+from concordance.cli import asking, demo, doctor, projects, running
+
+app = App(
+    name="concordance",
+    help="A searchable index over many projects' documentation, decisions and session logs, "
+    "with citations that hold.",
+    version=lambda: version("concordance"),
+)
+for part in (running.app, asking.app, doctor.app, demo.app):
+    app.command(part, name="*")
+app.command(projects.app)

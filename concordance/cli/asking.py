@@ -1,0 +1,107 @@
+"""Commands that ask the index: they call the front door and start nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from pydantic import ValidationError
+from rich.console import Console
+
+from concordance.adapters.environment import process_environment, read_configuration
+from concordance.cli.printing import print_answer, print_coverage, print_explanation, print_json
+from concordance.cli.running import Json
+from concordance.errors import BadRequest
+from concordance.index import Index
+from concordance.models import CoverageState, Fusion, Scope, SearchRequest
+
+app = App()
+OUT = Console()
+
+
+@app.command
+def search(  # noqa: PLR0913 - one parameter an option
+    text: str,
+    *,
+    project: Annotated[tuple[str, ...], Parameter(help="Only these projects.")] = (),
+    scope: Annotated[tuple[Scope, ...], Parameter(help="Only these kinds of source.")] = (),
+    path: Annotated[str | None, Parameter(help="Only files whose path starts with this.")] = None,
+    since: Annotated[
+        datetime | None, Parameter(help="Only session turns at or after this time.")
+    ] = None,
+    top_k: Annotated[int, Parameter(help="How many passages, 200 at most.")] = 10,
+    fusion: Annotated[
+        Fusion, Parameter(help="How words and vectors are combined.")
+    ] = Fusion.CONVEX,
+    threshold: Annotated[
+        float, Parameter(help="Least relevance of a hit, 0 to 1, the same in every fusion.")
+    ] = 0.2,
+    deadline: Annotated[float, Parameter(help="Seconds for the whole answer.")] = 5.0,
+    json: Json = False,
+) -> int:
+    """Find the passages that answer a question, each with a citation that can be checked.
+
+    Ends with 0 when something was found, 1 when nothing was.
+    """
+    try:
+        request = SearchRequest(
+            text=text,
+            projects=project or None,
+            scopes=scope or None,
+            path_prefix=path,
+            since=since.astimezone() if since is not None else None,
+            top_k=top_k,
+            fusion=fusion,
+            threshold=threshold,
+            deadline_seconds=deadline,
+        )
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        option = "--" + str(fault["loc"][0]).replace("_", "-") if fault["loc"] else "the question"
+        raise BadRequest(f"{option}: {fault['msg']}") from None
+    with _open() as index:
+        answer = index.search(request)
+    if json:
+        print_json(answer)
+    else:
+        print_answer(OUT, answer)
+    return 0 if answer.hits else 1
+
+
+@app.command
+def coverage(
+    *projects: str,
+    check: Annotated[
+        bool,
+        Parameter(negative=(), help="End with 1 unless every scope is complete or absent."),
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Show what is indexed and how far it can be trusted."""
+    with _open() as index:
+        covered = index.coverage(list(projects) or None)
+        if json:
+            print_json(covered)
+        else:
+            print_coverage(OUT, covered, now=index.now())
+    settled = (CoverageState.COMPLETE, CoverageState.ABSENT)
+    unsettled = not covered or any(c.state not in settled for c in covered)
+    return 1 if check and unsettled else 0
+
+
+@app.command
+def explain(project: str, path: str, *, json: Json = False) -> int:
+    """Say why a file or session is, or is not, in the index."""
+    with _open() as index:
+        explanation = index.explain(project, path)
+    if json:
+        print_json(explanation)
+    else:
+        print_explanation(OUT, explanation)
+    return 0 if explanation.in_index else 1
+
+
+def _open() -> Index:
+    environ = process_environment()
+    return Index.open(read_configuration(environ, need_projects=False), environment=environ)

@@ -1,0 +1,126 @@
+"""From a command to a flow: prepares Prefect's environment, and only then loads the flows.
+
+What belongs here: everything that must happen before Prefect is imported, since it reads its
+settings at that moment. This is the one place of the package that reaches for `flows`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from concordance.adapters.environment import process_environment, set_process_variables
+from concordance.adapters.prefect_server import PREFECT_VARIABLES, PrefectServer, is_healthy
+from concordance.errors import OrchestrationError
+from concordance.models import Scope
+from concordance.settings import Configuration
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import State
+
+WORK_POOL = "concordance"
+DEPLOYMENTS = Path("deployments") / "prefect.yaml"
+
+
+def connect(configuration: Configuration, *, verbose: bool, on_start: Callable[[], None]) -> str:
+    """Make Prefect reachable and quiet; returns the address of its API.
+
+    With `PREFECT_API_URL` set that server is used; else this user's own, started where needed.
+
+    Raises:
+        OrchestrationError: The server given does not answer, or ours does not start.
+    """
+    environ = process_environment()
+    home = configuration.settings.home
+    given = environ.get("PREFECT_API_URL")
+    if given:
+        if not is_healthy(given):
+            raise OrchestrationError(
+                f"the Prefect API at {given} does not answer",
+                hint="Start it, or unset PREFECT_API_URL to use one of this user's own",
+            )
+        url = given
+    else:
+        url = PrefectServer(home, environ).ensure(on_start=on_start).api_url
+    variables = PREFECT_VARIABLES | {"PREFECT_API_URL": url}
+    if not given:
+        variables["PREFECT_HOME"] = str(home / "prefect")
+    if not verbose:
+        variables["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "ERROR"
+    set_process_variables(variables)
+    return url
+
+
+def run_reindex(slugs: Sequence[str], scopes: Sequence[Scope], *, full: bool) -> State[Any]:
+    """Run the `reindex` flow in this process, to its final state."""
+    from flows.reindex import reindex  # noqa: PLC0415 - Prefect reads its settings on import
+
+    return reindex(
+        projects=list(slugs) or None, scopes=list(scopes) or None, full=full, return_state=True
+    )
+
+
+def run_backfill(slugs: Sequence[str], *, retry_refused: bool) -> State[Any]:
+    """Run the `backfill-vectors` flow in this process, to its final state."""
+    from flows.backfill_vectors import backfill_vectors  # noqa: PLC0415 - likewise
+
+    return backfill_vectors(
+        projects=list(slugs) or None, retry_refused=retry_refused, return_state=True
+    )
+
+
+def serve_deployments(root: Path) -> int:
+    """Deploy everything in `deployments/prefect.yaml`, then work on it until interrupted.
+
+    Raises:
+        OrchestrationError: Prefect refused the work pool or a deployment.
+    """
+    _prefect(root, "work-pool", "create", WORK_POOL, "--type", "process", "--overwrite")
+    _prefect(root, "--no-prompt", "deploy", "--all", "--prefect-file", str(DEPLOYMENTS))
+    worker = _command("worker", "start", "--pool", WORK_POOL)
+    with subprocess.Popen(worker, cwd=root, env=process_environment()) as process:  # noqa: S603 - our own program
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue  # the worker got it too, and ends its runs first
+
+
+def project_root() -> Path:
+    """The folder that holds `flows` and `deployments`.
+
+    Raises:
+        OrchestrationError: The program was installed without them.
+    """
+    import flows  # noqa: PLC0415 - an empty package; its modules would load Prefect
+
+    root = Path(str(flows.__file__)).parent.parent
+    if not (root / DEPLOYMENTS).is_file():
+        raise OrchestrationError(
+            f"there is no {DEPLOYMENTS} beside the flows in {root}",
+            hint="Run this from a checkout of Concordance, installed with 'pip install -e .'",
+        )
+    return root
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "prefect", *arguments]
+
+
+def _prefect(root: Path, *arguments: str) -> None:
+    done = subprocess.run(  # noqa: S603 - our own program, no shell
+        _command(*arguments),
+        cwd=root,
+        env=process_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise OrchestrationError(
+            f"'prefect {' '.join(arguments)}' failed: {said[-1].strip() if said else 'no word'}"
+        )

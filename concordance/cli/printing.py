@@ -1,0 +1,166 @@
+"""How answers look on a terminal, and as JSON for scripts.
+
+What belongs here: rendering only. Text of indexed sources is shown without its control characters:
+a document must not be able to move a reader's cursor.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from concordance.models import (
+    Answer,
+    CoverageState,
+    Explanation,
+    FileOrigin,
+    Hit,
+    ScopeCoverage,
+    SessionOrigin,
+)
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_STATE_STYLE = {
+    CoverageState.COMPLETE: "green",
+    CoverageState.LEXICAL_ONLY: "yellow",
+    CoverageState.PARTIAL: "yellow",
+    CoverageState.STALE: "red",
+    CoverageState.FAILED: "red",
+    CoverageState.ABSENT: "dim",
+}
+SHOWN_LINES = 6
+
+
+def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
+    """One JSON document on standard output, and nothing else."""
+    if isinstance(value, BaseModel):
+        plain: Any = value.model_dump(mode="json")
+    elif isinstance(value, dict):
+        plain = value
+    else:
+        plain = [item.model_dump(mode="json") for item in value]
+    print(json.dumps(plain, indent=2, ensure_ascii=False))  # noqa: T201 - it is the output
+
+
+def safe(text: str) -> str:
+    """Text without characters that a terminal would obey."""
+    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def print_coverage(console: Console, coverage: Sequence[ScopeCoverage], *, now: datetime) -> None:
+    """One row a scope, then the reason of each that is not complete, then those with nothing."""
+    table = Table(title="Coverage", title_justify="left", expand=False)
+    table.add_column("Project")
+    table.add_column("Scope")
+    table.add_column("State")
+    table.add_column("Documents", justify="right")
+    table.add_column("Chunks", justify="right")
+    table.add_column("Vectors", justify="right")
+    table.add_column("Commit")
+    table.add_column("Checked")
+    shown = [c for c in coverage if c.state is not CoverageState.ABSENT]
+    for c in shown:
+        table.add_row(
+            c.project,
+            c.scope.value,
+            Text(c.state.value, style=_STATE_STYLE[c.state]),
+            f"{c.indexed:,}/{c.found:,}",
+            f"{c.chunks:,}",
+            f"{c.chunks_with_vector:,}",
+            (c.indexed_commit or "")[:12] if c.scope.value != "session" else "",
+            age(c.last_success, now),
+        )
+    console.print(table)
+    for c in shown:
+        if c.state is not CoverageState.COMPLETE:
+            head = Text(f"{c.project} {c.scope.value}: ", style=_STATE_STYLE[c.state])
+            console.print(head + Text(safe(c.reason)), soft_wrap=True)
+    absent = [f"{c.project} {c.scope.value}" for c in coverage if c.state is CoverageState.ABSENT]
+    if absent:
+        console.print(Text(f"Absent: {', '.join(absent)}", style="dim"))
+
+
+def age(moment: datetime | None, now: datetime) -> str:
+    """How long ago, in the largest unit that says something; never less than nothing."""
+    if moment is None:
+        return "never"
+    seconds = max(0, int((now - moment).total_seconds()))
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def print_answer(console: Console, answer: Answer) -> None:
+    """The hits with their citations, after everything that limits what they are worth."""
+    if answer.degraded:
+        console.print(Text(f"Degraded: {safe(answer.degraded_reason or '')}", style="bold yellow"))
+    for note in answer.notes:
+        console.print(Text(f"Note: {safe(note)}", style="yellow"))
+    for hit in answer.hits:
+        print_hit(console, hit)
+    if not answer.hits:
+        console.print(Text(f"Nothing found: {answer.empty_reason}", style="bold"))
+    shaky = [
+        f"{f.project} {f.scope.value} is {f.state.value}"
+        for f in answer.freshness
+        if f.state in (CoverageState.STALE, CoverageState.FAILED)
+    ]
+    if shaky:
+        console.print(Text(f"Beware: {', '.join(shaky)}", style="yellow"))
+    total = answer.milliseconds.get("total", 0.0)
+    console.print(
+        Text(
+            f"{len(answer.hits)} hits of {answer.candidates} candidates, "
+            f"{answer.cut_by_threshold} below the threshold, {answer.fusion.value}, {total:.0f} ms",
+            style="dim",
+        )
+    )
+
+
+def print_hit(console: Console, hit: Hit) -> None:
+    """One passage: its citation, where it stands, and its first lines."""
+    head = Text(f"{hit.rank:>2}. ", style="bold")
+    head.append(safe(hit.citation), style="bold cyan")
+    head.append(f"  relevance {hit.relevance:.2f}", style="dim")
+    console.print(head, soft_wrap=True)
+    match hit.origin:
+        case FileOrigin() as at:
+            if at.heading_path:
+                console.print(Text("    " + safe(" > ".join(at.heading_path)), style="green"))
+            if at.link:
+                console.print(Text("    " + safe(at.link), style="dim"), soft_wrap=True)
+        case SessionOrigin() as at:
+            when = f", {at.occurred_at:%Y-%m-%d %H:%M} UTC" if at.occurred_at else ""
+            console.print(Text(f"    {at.speaker}{when}", style="green"))
+    lines = safe(hit.content).strip().split("\n")
+    for line in lines[:SHOWN_LINES]:
+        console.print(Text(f"    | {line}"), overflow="ellipsis", no_wrap=True)
+    if len(lines) > SHOWN_LINES:
+        console.print(Text(f"    | … {len(lines) - SHOWN_LINES} more lines", style="dim"))
+
+
+def print_explanation(console: Console, explanation: Explanation) -> None:
+    """The verdict first, then what it rests on."""
+    style = "green" if explanation.in_index else "yellow"
+    console.print(Text(f"{explanation.project}: {safe(explanation.path)}", style="bold"))
+    console.print(Text(safe(explanation.verdict), style=style))
+    facts: Iterable[tuple[str, str | None]] = (
+        ("scope", explanation.scope.value if explanation.scope else None),
+        ("rule", explanation.rule),
+        ("commit", explanation.commit),
+        ("note", explanation.reason),
+    )
+    for name, value in facts:
+        if value:
+            console.print(Text(f"  {name}: {safe(value)}"))
+    for detail in explanation.details:
+        console.print(Text(f"  {safe(detail)}"))

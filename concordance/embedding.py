@@ -1,0 +1,178 @@
+"""Filling in vectors: claim texts, embed them, store them, until none is left.
+
+What belongs here: the loop and its account. Which texts are pending is the backlog's matter; how a
+text becomes a vector, the provider's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from concordance.adapters.embedding import TextFailure, Vector
+from concordance.adapters.postgres import coverage, embeddings, projects
+from concordance.errors import ProviderError
+from concordance.indexing.vector_space import passage_text
+from concordance.resources import Resources
+
+# Texts in one claim: what a killed worker may have embedded for nothing.
+CLAIM_TEXTS = 64
+
+Progress = Callable[[int, int], None]
+Batch = list[tuple[embeddings.Claimed, embeddings.PassageText]]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What a worker did, and what it leaves."""
+
+    embedded: int
+    refused: int
+    pending: int
+    given_up: int
+    model: str
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to embed."""
+        return self.pending == 0
+
+
+def prepare_space(resources: Resources) -> embeddings.StoredSpace:
+    """Ask the provider for its space and make it the active one.
+
+    Raises:
+        ProviderError: The provider is down, or lacks the model.
+    """
+    resources.breaker.check()
+    try:
+        space = resources.embedder.space()
+    except ProviderError as error:
+        resources.breaker.trip(error)
+        raise
+    resources.breaker.reset()
+    return embeddings.activate_space(
+        resources.database, resources.tenant, space, now=resources.clock()
+    )
+
+
+def fill_vectors(
+    resources: Resources,
+    slugs: Sequence[str] | None,
+    *,
+    started: datetime,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> Embedded:
+    """Embed what is pending in some projects, or in all; several workers may do so at once.
+
+    A text that the model refuses costs itself alone. It is tried again in later runs, not in this
+    one (`started` tells them apart), and given up after `embedding_attempts` of them.
+
+    Raises:
+        ProviderError: The provider is down or refuses everything; what was stored stays.
+    """
+    space = prepare_space(resources)
+    ids = None if slugs is None else _project_ids(resources, slugs)
+    with embeddings.open_backlog(resources.database, resources.tenant, space) as backlog:
+        worker = _Worker(resources, space, backlog, ids, started, limit, progress)
+        try:
+            worker.run()
+        except ProviderError as error:
+            resources.breaker.trip(error)
+            raise
+        finally:
+            backlog.release()
+    embeddings.ensure_vector_index(resources.database, space)
+    left = embeddings.pending(
+        resources.database, space, projects=ids, attempts=resources.settings.embedding_attempts
+    )
+    return Embedded(worker.embedded, worker.refused, left.pending, left.given_up, space.name)
+
+
+def note_outcome(resources: Resources, slugs: Sequence[str] | None, error: str | None) -> None:
+    """Count the vectors of some projects, or of all, and keep the provider's words."""
+    coverage.note_embedding(
+        resources.database,
+        resources.tenant,
+        projects=None if slugs is None else _project_ids(resources, slugs),
+        error=error,
+        now=resources.clock(),
+    )
+
+
+class _Worker:
+    """One pass over the backlog: while a batch is embedded, the one before is being stored."""
+
+    def __init__(  # noqa: PLR0913 - the parts of one pass, used nowhere else
+        self,
+        resources: Resources,
+        space: embeddings.StoredSpace,
+        backlog: embeddings.Backlog,
+        ids: Sequence[int] | None,
+        started: datetime,
+        limit: int | None,
+        progress: Progress | None,
+    ) -> None:
+        self.embedded = 0
+        self.refused = 0
+        self._resources = resources
+        self._space = space
+        self._backlog = backlog
+        self._ids = ids
+        self._started = started
+        self._limit = limit
+        self._progress = progress
+        self._attempts = resources.settings.embedding_attempts
+
+    def run(self) -> None:
+        total = embeddings.pending(
+            self._resources.database, self._space, projects=self._ids, attempts=self._attempts
+        ).pending
+        storing: Future[None] | None = None
+        claimed = 0
+        with ThreadPoolExecutor(1, thread_name_prefix="store-vectors") as pool:
+            while batch := self._claim(claimed):
+                claimed += len(batch)
+                results = self._resources.embedder.embed_documents([_text(p) for _, p in batch])
+                if storing is not None:
+                    storing.result()
+                storing = pool.submit(self._store, batch, results)
+                if self._progress is not None:
+                    self._progress(claimed, max(total, claimed))
+            if storing is not None:
+                storing.result()
+
+    def _claim(self, claimed: int) -> Batch:
+        most = CLAIM_TEXTS if self._limit is None else min(CLAIM_TEXTS, self._limit - claimed)
+        if most <= 0:
+            return []
+        return self._backlog.claim(
+            projects=self._ids, most=most, attempts=self._attempts, before=self._started
+        )
+
+    def _store(self, batch: Batch, results: Sequence[Vector | TextFailure]) -> None:
+        vectors: list[tuple[embeddings.Claimed, Vector]] = []
+        reasons: dict[bytes, str] = {}
+        for (claim, _), result in zip(batch, results, strict=True):
+            if isinstance(result, TextFailure):
+                reasons[claim.content_hash] = result.reason
+            else:
+                vectors.append((claim, result))
+        if vectors:
+            self._backlog.store(vectors)
+        if reasons:
+            self._backlog.refuse(reasons, now=self._resources.clock())
+        self.embedded += len(vectors)
+        self.refused += len(reasons)
+
+
+def _text(passage: embeddings.PassageText) -> str:
+    return passage_text(passage.title, passage.heading_path, passage.content)
+
+
+def _project_ids(resources: Resources, slugs: Sequence[str]) -> list[int]:
+    stored = projects.stored_slugs(projects.list_projects(resources.database, resources.tenant))
+    return [stored[slug].id for slug in slugs if slug in stored]

@@ -1,0 +1,173 @@
+"""Every error that Concordance raises on purpose, in one tree.
+
+What belongs here: types, and nothing else. A caller decides by type whether to try again
+(`Retryable`), to stop (`ConcordanceError`), or to write a row with a reason (`TextRefused`).
+Messages say what was wrong; `hint` says what to do. Neither may hold a secret.
+"""
+
+from __future__ import annotations
+
+
+class ConcordanceError(Exception):
+    """The root of the tree: something went wrong that a person can act on."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}. {self.hint}" if self.hint else self.message
+
+
+class Retryable(ConcordanceError):
+    """A fault that may be gone in a moment; the same call may be made again."""
+
+
+# --- input -----------------------------------------------------------------------------------
+
+
+class UsageError(ConcordanceError):
+    """The caller asked for something that can't be; trying again changes nothing."""
+
+
+class SettingsError(UsageError):
+    """A setting or an environment variable has a value that can't be used."""
+
+
+class ProjectsFileError(UsageError):
+    """`projects.toml` is missing, malformed or contradicts itself."""
+
+
+class UnknownProject(UsageError):
+    """No project of that slug is configured or indexed."""
+
+
+class BadRequest(UsageError):
+    """A search request that can't be answered as it stands."""
+
+
+# --- sources ---------------------------------------------------------------------------------
+
+
+class SourceError(ConcordanceError):
+    """A repository or a session log could not be read."""
+
+
+class SourceRefused(SourceError):
+    """A URL, a ref or a file that policy does not let us touch; refused before git runs."""
+
+
+class SourceUnavailable(SourceError, Retryable):
+    """The remote did not answer, or the answer broke off."""
+
+
+class SourceTimeout(SourceUnavailable):
+    """The remote did not finish within its deadline."""
+
+
+class SourceDenied(SourceError):
+    """The remote asked for credentials, or did not accept those given."""
+
+
+class SourceNotFound(SourceError):
+    """The remote says that there is no such repository."""
+
+
+class BranchGone(SourceError):
+    """The configured branch does not exist at the remote."""
+
+
+class DiskFull(SourceError):
+    """There was no room to store what was fetched."""
+
+
+class LogsUnreadable(SourceError):
+    """A session-log folder or file can't be read; this is not the same as having no sessions."""
+
+
+# --- embedding providers ---------------------------------------------------------------------
+
+
+class ProviderError(ConcordanceError):
+    """The embedding provider did not give what was asked of it."""
+
+
+class ProviderUnavailable(ProviderError, Retryable):
+    """Refused, reset, timed out or answered 5xx."""
+
+
+class ProviderTimeout(ProviderUnavailable):
+    """The provider did not answer within its deadline."""
+
+
+class ProviderBusy(ProviderUnavailable):
+    """The provider answered 429; `retry_after` is in seconds, or None where it gave none."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class ModelMissing(ProviderError):
+    """The provider is there, the model is not."""
+
+
+class ProviderRefused(ProviderError):
+    """The provider answered 4xx to the whole request; the same request will fail again."""
+
+
+class BadEmbedding(ProviderError):
+    """The provider's answer is no usable set of vectors: wrong count, width, NaN or zero."""
+
+
+class TextRefused(ProviderError):
+    """One text can't be embedded by this model; its neighbours can."""
+
+
+class DimensionsUnsupported(ProviderError):
+    """The model's vectors are wider than the index can hold."""
+
+
+# --- Postgres --------------------------------------------------------------------------------
+
+
+class DatabaseError(ConcordanceError):
+    """Postgres refused, or is not what this program needs."""
+
+
+class DatabaseUnavailable(DatabaseError, Retryable):
+    """Postgres can't be reached, or the connection broke."""
+
+
+class DatabaseConflict(DatabaseError, Retryable):
+    """A deadlock or a serialisation failure; the transaction may be run again."""
+
+
+class DatabaseUnsuitable(DatabaseError):
+    """Too old a Postgres, no pgvector, or a login that lacks a right."""
+
+
+class SchemaMismatch(DatabaseError):
+    """The schema is newer than this program, or an applied migration was changed."""
+
+
+class EmbeddedPostgresError(DatabaseError):
+    """The Postgres server that Concordance runs itself could not be started or stopped."""
+
+
+class ProjectBusy(DatabaseError, Retryable):
+    """Another run holds this project."""
+
+
+class RunSuperseded(DatabaseError):
+    """This run lost its hold on the project and another one took over; nothing more is written."""
+
+
+# --- orchestration ---------------------------------------------------------------------------
+
+
+class OrchestrationError(ConcordanceError):
+    """The Prefect server could not be started, reached or used."""

@@ -1,0 +1,283 @@
+"""The front door: one installation's index, as an object.
+
+Everything that a flow, a downstream job or the command line does goes through `Index`. Its methods
+are the steps of the pipeline and the questions that can be asked; each is a few lines that call
+the module named by its verb.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from concordance import embedding, explaining, searching, surveying, writing
+from concordance.adapters.clock import utc_now
+from concordance.adapters.environment import process_environment, read_configuration
+from concordance.adapters.git import RemoteHead
+from concordance.adapters.git_environment import Credential
+from concordance.adapters.postgres import coverage, documents, embeddings, projects
+from concordance.models import Answer, Explanation, Scope, ScopeCoverage, SearchRequest
+from concordance.resources import (
+    CredentialSource,
+    Resources,
+    configured_project,
+    open_resources,
+)
+from concordance.settings import ALL_SCOPES, Configuration, Project
+
+Progress = Callable[[int, int], None]
+
+
+class Index:
+    """An opened index; close it, or use it in a `with` statement."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    @classmethod
+    def open(
+        cls,
+        configuration: Configuration | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> Self:
+        """Open the index that the environment and `projects.toml` describe, or the one given.
+
+        Raises:
+            UsageError: A setting or the projects file can't be used.
+            DatabaseError: Postgres can't be reached, or is not what is needed.
+        """
+        environ = process_environment() if environment is None else environment
+        if configuration is None:
+            configuration = read_configuration(environ)
+        return cls(open_resources(configuration, environ, clock=clock))
+
+    def close(self) -> None:
+        """Close connections; the embedded Postgres stops with its last user."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def configuration(self) -> Configuration:
+        """Settings and projects that this index was opened with."""
+        return self._resources.configuration
+
+    def now(self) -> datetime:
+        """The present moment by the index's own clock."""
+        return self._resources.clock()
+
+    # --- questions ---------------------------------------------------------------------------
+
+    def search(self, request: SearchRequest | str) -> Answer:
+        """The passages that answer a question; see `concordance.searching.search` for errors."""
+        if isinstance(request, str):
+            request = SearchRequest(text=request)
+        return searching.search(self._resources, request)
+
+    def coverage(self, slugs: Sequence[str] | None = None) -> list[ScopeCoverage]:
+        """What is indexed and how far it can be trusted, by project and scope."""
+        for slug in slugs or ():
+            if self.configuration.project(slug) is None and not self.is_stored(slug):
+                self._resources.project(slug)  # raises UnknownProject, with what there is
+        return coverage.list_coverage(self._resources.database, self._resources.tenant, slugs)
+
+    def explain(self, slug: str, path: str) -> Explanation:
+        """Why a file or session is, or is not, in the index."""
+        return explaining.explain(self._resources, slug, path)
+
+    def problems(self, slug: str, *, most: int = 100) -> list[documents.Problem]:
+        """Documents of a project that failed or were skipped, with reasons."""
+        stored = projects.find_project(self._resources.database, self._resources.tenant, slug)
+        if stored is None:
+            return []
+        return documents.problem_documents(self._resources.database, stored.id, most=most)
+
+    def project(self, slug: str) -> Project:
+        """A configured project; raises UnknownProject with what there is."""
+        return self._resources.project(slug)
+
+    def credential(self, project: Project) -> Credential | None:
+        """A project's token from its environment variable; None where it needs none.
+
+        Raises:
+            SettingsError: The variable is not set, or the token is in a Secret block.
+        """
+        return self._resources.credential(project)
+
+    def remote_head(self, slug: str) -> RemoteHead:
+        """The branch and commit that a project's remote is at now."""
+        project = self._resources.project(slug)
+        return self._resources.mirror.remote_head(
+            project.location, project.branch, self._resources.credential(project)
+        )
+
+    @staticmethod
+    def check_slug(configuration: Configuration, slug: str) -> None:
+        """Raise UnknownProject, with what there is, unless the project is configured."""
+        configured_project(configuration, slug)
+
+    def is_stored(self, slug: str) -> bool:
+        """Whether the database knows a project, configured or not."""
+        found = projects.find_project(self._resources.database, self._resources.tenant, slug)
+        return found is not None
+
+    def stored_slugs(self) -> list[str]:
+        """Every project that the database knows."""
+        found = projects.list_projects(self._resources.database, self._resources.tenant)
+        return [project.slug for project in found]
+
+    def forget(self, slug: str) -> bool:
+        """Remove a project's rows and its repository on this machine; tells if there were any."""
+        self._resources.mirror.remove(slug)
+        return projects.forget_project(self._resources.database, self._resources.tenant, slug)
+
+    # --- steps of indexing -------------------------------------------------------------------
+
+    def survey(
+        self,
+        slugs: Sequence[str],
+        *,
+        scopes: Sequence[Scope] = ALL_SCOPES,
+        full: bool = False,
+        credential: CredentialSource | None = None,
+        progress: Progress | None = None,
+    ) -> list[surveying.Surveyed]:
+        """Which of these projects have something to do, at one `ls-remote` each."""
+        return surveying.survey(
+            self._resources,
+            slugs,
+            scopes=scopes,
+            full=full,
+            credential=credential or self._resources.credential,
+            progress=progress,
+        )
+
+    @contextmanager
+    def hold(
+        self, slug: str, run_id: uuid.UUID, *, on_wait: Callable[[], None]
+    ) -> Iterator[projects.Hold]:
+        """Keep other runs off a project; raises ProjectBusy after `project_lock_seconds`."""
+        project = self._resources.project(slug)
+        stored = projects.ensure_project(self._resources.database, self._resources.tenant, project)
+        with projects.hold(
+            self._resources.database,
+            stored,
+            run_id,
+            wait_seconds=self.configuration.settings.project_lock_seconds,
+            on_wait=on_wait,
+        ) as held:
+            yield held
+
+    def fetch(self, slug: str, credential: Credential | None = None) -> writing.Fetched:
+        """Bring the newest commit of a project to this machine."""
+        project = self._resources.project(slug)
+        given = credential or self._resources.credential(project)
+        return writing.fetch_source(self._resources, project, given)
+
+    def plan_files(
+        self,
+        held: projects.Hold,
+        slug: str,
+        commit: str | None,
+        *,
+        scopes: Sequence[Scope] = ALL_SCOPES,
+        full: bool = False,
+    ) -> writing.SourcePlan:
+        """What has to be done so that the rows show a commit."""
+        project = self._resources.project(slug)
+        return writing.plan_files(self._resources, project, held, commit, scopes=scopes, full=full)
+
+    def plan_sessions(
+        self, held: projects.Hold, slug: str, *, full: bool = False
+    ) -> writing.SourcePlan:
+        """What has to be done so that the rows show the session logs."""
+        project = self._resources.project(slug)
+        return writing.plan_sessions(self._resources, project, held, full=full)
+
+    def write(
+        self,
+        held: projects.Hold,
+        slug: str,
+        source: writing.SourcePlan,
+        progress: Progress | None = None,
+    ) -> writing.Written:
+        """Carry a plan out: from here on the new text is found by its words."""
+        project = self._resources.project(slug)
+        return writing.write_rows(self._resources, project, held, source, progress)
+
+    def close_attempt(
+        self,
+        held: projects.Hold,
+        slug: str,
+        source: writing.SourcePlan,
+        *,
+        branch: str | None = None,
+    ) -> None:
+        """Count, and say that the rows show the source."""
+        project = self._resources.project(slug)
+        writing.close_attempt(self._resources, project, held, source, branch=branch)
+
+    def fail_attempt(self, slug: str, scopes: Sequence[Scope], error: str) -> None:
+        """Note why some scopes could not be brought up to date."""
+        project = self._resources.project(slug)
+        stored = projects.ensure_project(self._resources.database, self._resources.tenant, project)
+        writing.fail_attempt(self._resources, stored.id, scopes, error)
+
+    def prepare_space(self) -> str:
+        """Ask the provider for its vector space and make it the active one; returns its name."""
+        return embedding.prepare_space(self._resources).name
+
+    def fill_vectors(
+        self,
+        slugs: Sequence[str] | None = None,
+        *,
+        started: datetime,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> embedding.Embedded:
+        """Embed what is pending; several workers may do so at once."""
+        return embedding.fill_vectors(
+            self._resources, slugs, started=started, limit=limit, progress=progress
+        )
+
+    def note_embedding(self, slugs: Sequence[str] | None, error: str | None) -> None:
+        """Count the vectors anew, and keep the provider's words where it failed."""
+        embedding.note_outcome(self._resources, slugs, error)
+
+    def forgive_refused(self) -> int:
+        """Let texts that the model refused too often be tried again; returns how many."""
+        space = embeddings.active_space(self._resources.database, self._resources.tenant)
+        return 0 if space is None else embeddings.forgive(self._resources.database, space)
+
+    # --- runs --------------------------------------------------------------------------------
+
+    def start_run(self, run_id: uuid.UUID, kind: str) -> None:
+        """Note that a run began."""
+        projects.start_run(
+            self._resources.database,
+            self._resources.tenant,
+            run_id,
+            kind=kind,
+            now=self._resources.clock(),
+        )
+
+    def finish_run(self, run_id: uuid.UUID, summary: dict[str, Any]) -> None:
+        """Note that a run ended, and with what."""
+        projects.finish_run(
+            self._resources.database, run_id, summary=summary, now=self._resources.clock()
+        )

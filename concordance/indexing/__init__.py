@@ -1,0 +1,1 @@
+"""Pure: what there is to do, from stored state and found sources."""

@@ -1,0 +1,178 @@
+"""From what was read to what is written: files and sessions as documents with passages.
+
+What belongs here: joining the pure rooms. A file that can't be used becomes a document with a
+reason; nothing is raised for what a source may hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from concordance.indexing.documents import Document, Passage
+from concordance.indexing.plan import Found
+from concordance.indexing.vector_space import content_hash
+from concordance.models import DocumentStatus, Scope
+from concordance.sessions.events import LineProblem, Session
+from concordance.text.chunking import Chunk, chunk_markdown, chunk_plain
+from concordance.text.cutting import ChunkSizes
+from concordance.text.decoding import Unreadable, decode
+from concordance.text.markdown import parse_markdown
+
+# A heading longer than this is a paragraph by mistake; Postgres refuses a tsvector over 1 MB.
+MOST_HEADING_CHARACTERS = 500
+# A name is part of an index entry, which Postgres holds to about 2,700 bytes.
+MOST_NAME_BYTES = 2_000
+
+
+def file_document(
+    found: Found, data: bytes, *, commit: str, chunker: str, sizes: ChunkSizes
+) -> Document:
+    """A Markdown file as a document."""
+    source = decode(data)
+    if isinstance(source, Unreadable):
+        return _without_passages(
+            found, DocumentStatus(source.status), source.reason, commit, chunker
+        )
+    parsed = parse_markdown(source.text)
+    title = _shorten(parsed.title) if parsed.title else None
+    passages = tuple(
+        _file_passage(chunk, title) for chunk in chunk_markdown(source.text, parsed, sizes)
+    )
+    if not passages:
+        return _without_passages(found, DocumentStatus.EMPTY, "no text", commit, chunker)
+    return Document(
+        scope=found.scope,
+        kind="file",
+        name=found.name,
+        content_id=found.content_id,
+        bytes=found.bytes,
+        status=DocumentStatus.INDEXED,
+        reason="; ".join(source.notes) or None,
+        title=title,
+        chunker=chunker,
+        commit=commit,
+        passages=passages,
+    )
+
+
+def skipped_document(found: Found, *, commit: str | None, chunker: str) -> Document:
+    """A file that is not read, with the reason."""
+    return _without_passages(found, DocumentStatus.SKIPPED, found.skip or "", commit, chunker)
+
+
+def session_document(
+    session: Session, source: Path, *, chunker: str, sizes: ChunkSizes
+) -> Document:
+    """A session as a document: a passage is a turn, or a part of a long one."""
+    passages: list[Passage] = []
+    title = _shorten(session.title) if session.title else None
+    for event in session.events:
+        for chunk in chunk_plain(event.text, sizes):
+            passages.append(
+                Passage(
+                    ordinal=len(passages),
+                    heading_path=(),
+                    start_char=chunk.start,
+                    end_char=chunk.end,
+                    content=chunk.content,
+                    content_hash=content_hash(title, (), chunk.content),
+                    event_id=event.event_id,
+                    last_event_id=event.event_id,
+                    speaker=event.speaker,
+                    occurred_at=event.occurred_at,
+                )
+            )
+    return Document(
+        scope=Scope.SESSION,
+        kind="session",
+        name=storable_name(session.session_id),
+        source=str(source),
+        content_id=session.content_id,
+        bytes=session.bytes,
+        status=DocumentStatus.INDEXED if passages else DocumentStatus.EMPTY,
+        reason=None if passages else "nobody said anything in it",
+        title=title,
+        chunker=chunker,
+        passages=tuple(passages),
+    )
+
+
+def problem_document(problem: LineProblem, source: Path, *, chunker: str) -> Document:
+    """A line of a log that could not be read, with its number and the reason."""
+    return Document(
+        scope=Scope.SESSION,
+        kind="session",
+        name=storable_name(f"{source}#line {problem.line}"),
+        source=str(source),
+        content_id=hashlib.sha256(f"{problem.line}\0{problem.reason}".encode()).hexdigest(),
+        bytes=0,
+        status=DocumentStatus.SKIPPED if problem.unfinished else DocumentStatus.FAILED,
+        reason=f"line {problem.line}: {problem.reason}",
+        chunker=chunker,
+    )
+
+
+def found_documents(documents: Sequence[Document]) -> list[Found]:
+    """Sessions as the planner compares them."""
+    return [
+        Found(
+            scope=d.scope,
+            kind=d.kind,
+            name=d.name,
+            content_id=d.content_id,
+            bytes=d.bytes,
+            skip=d.reason if d.status is DocumentStatus.SKIPPED else None,
+            source=d.source,
+        )
+        for d in documents
+    ]
+
+
+def storable_name(name: str) -> str:
+    """A name that an index entry can hold: a long one is cut, and told apart by a hash."""
+    name = name.replace("\0", "\ufffd")
+    data = name.encode(errors="backslashreplace")
+    if len(data) <= MOST_NAME_BYTES:
+        return data.decode()
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    return f"{data[: MOST_NAME_BYTES - 32].decode(errors='ignore')}…{digest}"
+
+
+def _file_passage(chunk: Chunk, title: str | None) -> Passage:
+    headings = tuple(_shorten(heading) for heading in chunk.heading_path)
+    return Passage(
+        ordinal=chunk.ordinal,
+        heading_path=headings,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        start_char=chunk.start,
+        end_char=chunk.end,
+        content=chunk.content,
+        content_hash=content_hash(title, headings, chunk.content),
+    )
+
+
+def _without_passages(
+    found: Found, status: DocumentStatus, reason: str, commit: str | None, chunker: str
+) -> Document:
+    return Document(
+        scope=found.scope,
+        kind=found.kind,
+        name=found.name,
+        source=found.source,
+        content_id=found.content_id,
+        bytes=found.bytes,
+        status=status,
+        reason=reason,
+        chunker=chunker,
+        commit=commit if found.kind == "file" else None,
+    )
+
+
+def _shorten(text: str) -> str:
+    flat = " ".join(text.split())
+    if len(flat) <= MOST_HEADING_CHARACTERS:
+        return flat
+    return flat[: MOST_HEADING_CHARACTERS - 1] + "…"

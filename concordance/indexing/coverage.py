@@ -1,0 +1,102 @@
+"""What may be said of a scope: its state and the reason, from counts alone.
+
+What belongs here: the judgement. Counting is done in SQL, in the transaction that stores it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from concordance.models import CoverageState
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One scope as counted from the tables, and what is known of its last attempt."""
+
+    scope: str
+    indexed_marker: str | None
+    remote_marker: str | None
+    last_success: datetime | None
+    attempt_open: bool
+    attempt_error: str | None
+    embedding_error: str | None
+    found: int
+    indexed: int
+    empty: int
+    failed: int
+    skipped: int
+    first_failure: str | None
+    chunks: int
+    chunks_with_vector: int
+    chunks_refused: int
+    first_refusal: str | None
+    model_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The state of a scope, and why, in words."""
+
+    state: CoverageState
+    reason: str
+
+
+def judge(counted: Counted) -> Verdict:
+    """The best state that the counts allow; never a better one than the truth."""
+    return _unsettled(counted) or _settled(counted)
+
+
+def _unsettled(c: Counted) -> Verdict | None:
+    """The last attempt failed or is not over: what is stored may not be what the source holds."""
+    known = c.last_success is not None
+    if c.attempt_error is not None:
+        if not known:
+            return Verdict(CoverageState.FAILED, c.attempt_error)
+        return Verdict(
+            CoverageState.STALE, f"the last attempt failed, older rows stay: {c.attempt_error}"
+        )
+    if c.attempt_open:
+        if not known:
+            return Verdict(CoverageState.PARTIAL, "the first run has not finished")
+        return Verdict(CoverageState.STALE, "a newer version is being indexed")
+    if not known:
+        return Verdict(CoverageState.ABSENT, "never indexed")
+    if c.indexed_marker != c.remote_marker:
+        return Verdict(CoverageState.STALE, "the source has changed since it was indexed")
+    return None
+
+
+def _settled(c: Counted) -> Verdict:
+    if c.found == 0:
+        return Verdict(CoverageState.ABSENT, "the source has nothing for this scope")
+    missing = c.chunks - c.chunks_with_vector
+    if c.failed == 0 and missing == 0:
+        return Verdict(CoverageState.COMPLETE, _complete_reason(c))
+    reasons = []
+    if c.failed:
+        reasons.append(f"{_of(c.failed, c.found)} documents failed, first {c.first_failure}")
+    if missing:
+        why = c.first_refusal if c.chunks_refused == missing else c.embedding_error
+        reasons.append(
+            f"{_of(missing, c.chunks)} chunks have no vector"
+            + (f", {c.chunks_refused:,} refused by the model" if c.chunks_refused else "")
+            + (f": {why}" if why else "")
+        )
+    lexical_only = c.failed == 0 and c.chunks_with_vector == 0 and c.chunks_refused == 0
+    state = CoverageState.LEXICAL_ONLY if lexical_only else CoverageState.PARTIAL
+    return Verdict(state, "; ".join(reasons))
+
+
+def _complete_reason(c: Counted) -> str:
+    parts = [f"{c.indexed:,} documents, {c.chunks:,} chunks, all with a vector"]
+    if c.empty:
+        parts.append(f"{c.empty:,} empty")
+    if c.skipped:
+        parts.append(f"{c.skipped:,} skipped by rule")
+    return "; ".join(parts)
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}"

@@ -1,0 +1,51 @@
+"""What is written to the index: a document and its passages, as values.
+
+What belongs here: the shape of a row before it is stored. How it was read is `concordance.text`'s
+and `concordance.sessions`' work; how it is stored, the Postgres adapter's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from concordance.models import DocumentStatus, Scope
+
+Kind = Literal["file", "session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One chunk: `content` is exactly the slice `start_char` to `end_char` of its source text."""
+
+    ordinal: int
+    heading_path: tuple[str, ...]
+    start_char: int
+    end_char: int
+    content: str
+    content_hash: bytes
+    start_line: int | None = None
+    end_line: int | None = None
+    event_id: str | None = None
+    last_event_id: str | None = None
+    speaker: str | None = None
+    occurred_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file or a session with its passages, or the reason why it has none."""
+
+    scope: Scope
+    kind: Kind
+    name: str
+    content_id: str
+    bytes: int
+    status: DocumentStatus
+    chunker: str
+    source: str | None = None
+    title: str | None = None
+    reason: str | None = None
+    commit: str | None = None
+    passages: tuple[Passage, ...] = ()

@@ -1,0 +1,266 @@
+"""The typed requests and answers that callers see.
+
+What belongs here: what crosses the front door, as pydantic models that serialise to JSON.
+What does not: how anything is computed or stored.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Frozen(BaseModel):
+    """A value that can't be changed and takes no unknown field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Scope(StrEnum):
+    """The three kinds of source that a project has."""
+
+    DOCS = "docs"
+    ADR = "adr"
+    SESSION = "session"
+
+
+class Fusion(StrEnum):
+    """How the two legs of a search become one order."""
+
+    CONVEX = "convex"
+    RRF = "rrf"
+    WEIGHTED = "weighted"
+    LEXICAL = "lexical"
+    VECTOR = "vector"
+
+
+class DocumentStatus(StrEnum):
+    """What became of a file or a session."""
+
+    INDEXED = "indexed"
+    EMPTY = "empty"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class CoverageState(StrEnum):
+    """What may be relied on, for one scope of one project; `docs/coverage.md` defines each."""
+
+    COMPLETE = "complete"
+    LEXICAL_ONLY = "lexical_only"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    STALE = "stale"
+    ABSENT = "absent"
+
+
+# --- search ----------------------------------------------------------------------------------
+
+# Both legs always look this deep, so that asking for more hits never changes the first ones.
+POOL = 200
+MAX_TOP_K = POOL
+MAX_QUERY_CHARACTERS = 100_000
+
+
+class SearchRequest(Frozen):
+    """One question to the index."""
+
+    text: str = Field(
+        title="Question",
+        description="What to look for, in plain words or as an identifier.",
+        min_length=1,
+        max_length=MAX_QUERY_CHARACTERS,
+    )
+    projects: tuple[str, ...] | None = Field(
+        default=None, title="Projects", description="Slugs to search; none given means all."
+    )
+    scopes: tuple[Scope, ...] | None = Field(
+        default=None, title="Scopes", description="Kinds of source to search; none given means all."
+    )
+    path_prefix: str | None = Field(
+        default=None,
+        title="Path prefix",
+        description="Only files whose path starts with this, letter by letter.",
+        max_length=4_096,
+    )
+    since: datetime | None = Field(
+        default=None,
+        title="Since",
+        description="Only session turns at or after this time; files carry no time of their own.",
+    )
+    top_k: int = Field(
+        default=10, title="Hits", description="How many passages to return.", ge=1, le=MAX_TOP_K
+    )
+    fusion: Fusion = Field(
+        default=Fusion.CONVEX, title="Fusion", description="How the two rankings are combined."
+    )
+    vector_weight: float | None = Field(
+        default=None,
+        title="Vector weight",
+        description="Share of the vector leg, the words get the rest; none given means 0.75 in "
+        "the convex fusion, 0.6 in the weighted one and 0.5 in RRF.",
+        ge=0.0,
+        le=1.0,
+        allow_inf_nan=False,
+    )
+    threshold: float = Field(
+        default=0.2,
+        title="Threshold",
+        description="Least relevance, 0 to 1, that a hit must have; same meaning in every fusion.",
+        ge=0.0,
+        le=1.0,
+        allow_inf_nan=False,
+    )
+    rrf_k: int = Field(
+        default=10,
+        title="RRF constant",
+        description="How slowly reciprocal rank fusion forgets the lower ranks.",
+        ge=1,
+        le=10_000,
+    )
+    deadline_seconds: float = Field(
+        default=5.0,
+        title="Deadline",
+        description="Seconds for the whole answer; embedding may use 60 % of it, then words alone "
+        "answer.",
+        gt=0.0,
+        le=120.0,
+        allow_inf_nan=False,
+    )
+
+
+class FileOrigin(Frozen):
+    """Where a passage of a file stands: lines are counted from 1, both ends included."""
+
+    kind: Literal["file"] = "file"
+    path: str
+    title: str | None
+    heading_path: tuple[str, ...]
+    start_line: int
+    end_line: int
+    commit: str
+    link: str | None = Field(description="Address of these lines at this commit, where known.")
+
+
+class SessionOrigin(Frozen):
+    """Where a passage of a session log stands."""
+
+    kind: Literal["session"] = "session"
+    session_id: str
+    event_id: str
+    last_event_id: str
+    title: str | None
+    speaker: str
+    occurred_at: datetime | None
+    source: str = Field(description="The log file that the event was read from.")
+
+
+Origin = Annotated[FileOrigin | SessionOrigin, Field(discriminator="kind")]
+
+
+class Hit(Frozen):
+    """One passage, with what each leg thinks of it and where it stands."""
+
+    rank: int
+    score: float = Field(description="The fused score; comparable within this answer only.")
+    relevance: float = Field(description="0 to 1, what `threshold` cuts on; see docs/answer.md.")
+    lexical_score: float | None
+    lexical_rank: int | None
+    vector_score: float | None = Field(description="Cosine, -1 to 1; null without a vector.")
+    vector_rank: int | None
+    project: str
+    scope: Scope
+    content: str
+    origin: Origin
+
+    @property
+    def citation(self) -> str:
+        """The place in one line, as a person would write it."""
+        match self.origin:
+            case FileOrigin() as at:
+                lines = f"{at.start_line}-{at.end_line}"
+                return f"{self.project}:{at.path}:{lines}@{at.commit[:12]}"
+            case SessionOrigin() as at:
+                return f"{self.project}:session {at.session_id}#{at.event_id}"
+
+
+class ScopeFreshness(Frozen):
+    """How far one searched scope can be trusted, as of `as_of`."""
+
+    project: str
+    scope: Scope
+    state: CoverageState
+    reason: str
+    indexed_commit: str | None
+    last_success: datetime | None
+    age_seconds: float | None
+    chunks: int
+    chunks_with_vector: int
+
+
+class Answer(Frozen):
+    """What a search found, and how far to trust it."""
+
+    request: SearchRequest
+    hits: tuple[Hit, ...]
+    vector_available: bool
+    degraded: bool
+    degraded_reason: str | None
+    empty_reason: str | None
+    notes: tuple[str, ...] = ()
+    model: str | None
+    fusion: Fusion
+    fusion_parameters: dict[str, float]
+    lexical_ranking: str
+    candidates: int
+    cut_by_threshold: int
+    milliseconds: dict[str, float]
+    as_of: datetime
+    freshness: tuple[ScopeFreshness, ...]
+
+
+# --- coverage --------------------------------------------------------------------------------
+
+
+class ScopeCoverage(Frozen):
+    """The state of one scope of one project, counted from the tables."""
+
+    project: str
+    scope: Scope
+    state: CoverageState
+    reason: str
+    found: int
+    indexed: int
+    empty: int
+    failed: int
+    skipped: int
+    chunks: int
+    chunks_with_vector: int
+    chunks_refused: int = Field(description="Chunks whose text the model could not take.")
+    model: str | None
+    indexed_commit: str | None
+    remote_commit: str | None
+    last_attempt: datetime | None
+    last_success: datetime | None
+    last_complete: datetime | None
+
+
+class Explanation(Frozen):
+    """Why one path is, or is not, in the index."""
+
+    project: str
+    path: str
+    in_index: bool
+    verdict: str
+    scope: Scope | None
+    rule: str | None
+    status: DocumentStatus | None
+    reason: str | None
+    commit: str | None
+    chunks: int
+    chunks_with_vector: int
+    chunks_refused: int
+    details: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Pure: the arithmetic of rankings, fusion and relevance."""

@@ -1,0 +1,163 @@
+"""What the steps of the pipeline work with: one installation's outside things, opened once.
+
+What belongs here: opening and closing. What is done with them is in the modules named by verbs
+beside this one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from concordance.adapters.clock import utc_now
+from concordance.adapters.embedded_postgres import EmbeddedPostgres
+from concordance.adapters.embedding import Embedder, open_embedder
+from concordance.adapters.environment import git_environment, read_secret
+from concordance.adapters.git import GitMirror
+from concordance.adapters.git_environment import Credential
+from concordance.adapters.git_policy import GitPolicy
+from concordance.adapters.postgres.database import Database, create_database
+from concordance.adapters.postgres.projects import ensure_tenant
+from concordance.adapters.postgres.schema import migrate
+from concordance.errors import ProviderError, SettingsError, UnknownProject
+from concordance.settings import Configuration, Project, Settings
+
+EMBEDDED_DATABASE = "concordance"
+# A provider that was just found to be down is not asked again by the next project of the run.
+BREAKER_SECONDS = 60.0
+
+CredentialSource = Callable[[Project], Credential | None]
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Remembers for a minute that the provider is down, so that it is noticed once."""
+
+    _until: float = 0.0
+    _error: ProviderError | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def trip(self, error: ProviderError) -> None:
+        """Note that the provider just failed."""
+        with self._lock:
+            self._error, self._until = error, time.monotonic() + BREAKER_SECONDS
+
+    def reset(self) -> None:
+        """Note that the provider answers."""
+        with self._lock:
+            self._error = None
+
+    def check(self) -> None:
+        """Raise the last failure again while it is fresh."""
+        with self._lock:
+            if self._error is not None and time.monotonic() < self._until:
+                raise self._error
+
+
+@dataclass(slots=True)
+class Resources:
+    """One installation, opened: settings, database, repositories, embedding provider, clock."""
+
+    configuration: Configuration
+    environment: Mapping[str, str]
+    database: Database
+    tenant: int
+    mirror: GitMirror
+    embedder: Embedder
+    clock: Callable[[], datetime] = utc_now
+    breaker: Breaker = field(default_factory=Breaker)
+    server: EmbeddedPostgres | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The installation's settings."""
+        return self.configuration.settings
+
+    def project(self, slug: str) -> Project:
+        """A configured project; see `configured_project`."""
+        return configured_project(self.configuration, slug)
+
+    def credential(self, project: Project) -> Credential | None:
+        """A project's token from the environment; tokens in Secret blocks come from the flows.
+
+        Raises:
+            SettingsError: The variable is not set, or the token is in a block.
+        """
+        if project.credentials is None:
+            return None
+        if project.credentials.secret_block is not None:
+            raise SettingsError(
+                f"project '{project.slug}' keeps its token in a Prefect Secret block",
+                hint="Reach it through the flows: 'concordance reindex'",
+            )
+        token = read_secret(self.environment, project.credentials)
+        return Credential(project.credentials.username, token)
+
+    def close(self) -> None:
+        """Close all of it; the embedded server stops with its last user."""
+        self.embedder.close()
+        self.database.close()
+        if self.server is not None:
+            self.server.stop()
+
+
+def configured_project(configuration: Configuration, slug: str) -> Project:
+    """A project of `projects.toml`.
+
+    Raises:
+        UnknownProject: There is none of that slug.
+    """
+    project = configuration.project(slug)
+    if project is None:
+        known = ", ".join(p.slug for p in configuration.projects[:10]) or "none"
+        raise UnknownProject(
+            f"there is no project '{slug}'",
+            hint=f"{configuration.settings.projects_file} has: {known}",
+        )
+    return project
+
+
+def open_resources(
+    configuration: Configuration,
+    environment: Mapping[str, str],
+    *,
+    clock: Callable[[], datetime] = utc_now,
+) -> Resources:
+    """Open the database (the embedded one where no URL is set) and bring its schema up to date.
+
+    Raises:
+        DatabaseError: Postgres can't be reached, or is not what is needed.
+        SettingsError: There is no such embedding provider.
+    """
+    settings = configuration.settings
+    embedder = open_embedder(settings.embedding_model, settings)
+    server, conninfo = open_server(settings)
+    database = Database(conninfo, pool_size=settings.database_pool)
+    try:
+        database.open()
+        migrate(database)
+        tenant = ensure_tenant(database, settings.tenant)
+    except BaseException:
+        database.close()
+        if server is not None:
+            server.stop()
+        raise
+    mirror = GitMirror(
+        settings.home / "repositories",
+        policy=GitPolicy(settings.allowed_schemes, settings.git_timeout_seconds),
+        environment=git_environment(environment),
+    )
+    return Resources(
+        configuration, environment, database, tenant, mirror, embedder, clock, server=server
+    )
+
+
+def open_server(settings: Settings) -> tuple[EmbeddedPostgres | None, str]:
+    """The connection string of the database, and the embedded server if that is what it is on."""
+    if settings.database_url is not None:
+        return None, settings.database_url.get_secret_value()
+    server = EmbeddedPostgres(settings.home)
+    return server, create_database(server.start(), EMBEDDED_DATABASE)

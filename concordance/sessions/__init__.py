@@ -1,0 +1,1 @@
+"""Pure: one reader per session-log format, from bytes to events."""

@@ -1,0 +1,170 @@
+"""What an installation and its projects are set to, as checked values.
+
+What belongs here: the shape, bounds and defaults. Reading the environment and `projects.toml`
+is `concordance.adapters.environment`'s work.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from concordance.models import Scope
+
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+SCP_STYLE = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:].*")
+
+DEFAULT_DOCS = ("docs/", "doc/")
+DEFAULT_ADR = (
+    "docs/adr/",
+    "docs/adrs/",
+    "docs/decisions/",
+    "docs/architecture/decisions/",
+    "docs/architecture/adr/",
+    "doc/adr/",
+    "doc/architecture/decisions/",
+    "adr/",
+    "adrs/",
+)
+MARKDOWN_SUFFIXES = (".md", ".mdx", ".markdown")
+
+
+class Checked(BaseModel):
+    """A value that can't be changed and takes no unknown field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _check_slug(slug: str) -> str:
+    if not SLUG.fullmatch(slug):
+        raise ValueError(
+            "a slug has 1 to 64 of a-z, 0-9, dot, dash and underscore, with a letter or digit at "
+            "both ends"
+        )
+    return slug
+
+
+def _check_folder(folder: str) -> str:
+    parts = folder.strip("/").split("/")
+    if folder.startswith("/") or ".." in parts or "." in parts or "\0" in folder:
+        raise ValueError("a folder is named from the repository's root, without '..' or '.'")
+    stripped = folder.strip("/")
+    return f"{stripped}/" if stripped else ""
+
+
+Slug = Annotated[str, AfterValidator(_check_slug)]
+Folder = Annotated[str, AfterValidator(_check_folder)]
+
+
+class Credentials(Checked):
+    """Where a project's token is kept; never the token itself."""
+
+    env: str | None = Field(default=None, min_length=1, max_length=200)
+    secret_block: str | None = Field(default=None, min_length=1, max_length=200)
+    username: str = Field(default="x-access-token", min_length=1, max_length=200)
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.env is None) == (self.secret_block is None):
+            raise ValueError("give exactly one of 'env' (a variable) and 'secret_block' (Prefect)")
+        return self
+
+
+class ScopeRules(Checked):
+    """Which files belong to which scope; the longest matching folder wins."""
+
+    docs: tuple[Folder, ...] = DEFAULT_DOCS
+    adr: tuple[Folder, ...] = DEFAULT_ADR
+    exclude: tuple[Folder, ...] = ()
+    root_readme: bool = True
+    adr_dir_file: bool = Field(
+        default=True, description="Whether a .adr-dir file at the root names a decision folder."
+    )
+
+
+class SessionSource(Checked):
+    """A folder or file of canonical JSON Lines session logs."""
+
+    path: Path
+    pattern: str = Field(default="**/*.jsonl", min_length=1)
+
+
+class Project(Checked):
+    """One git project, as `projects.toml` describes it."""
+
+    slug: Slug
+    url: str | None = None
+    path: Path | None = None
+    branch: str | None = None
+    language: str = Field(default="english", pattern=r"^[a-z_]{1,63}$")
+    web_url: str | None = Field(
+        default=None, description="Address of the repository's pages, for links in citations."
+    )
+    credentials: Credentials | None = None
+    scopes: ScopeRules = ScopeRules()
+    sessions: tuple[SessionSource, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.url is None) == (self.path is None):
+            raise ValueError("give exactly one of 'url' and 'path'")
+        return self
+
+    @property
+    def location(self) -> str:
+        """The address that git is given; holds no credentials."""
+        return self.url if self.url is not None else str(self.path)
+
+
+class Settings(Checked):
+    """The installation's settings; each can be set by `CONCORDANCE_<NAME>`."""
+
+    home: Path = Field(description="State directory: repositories, Prefect's files, embedded data.")
+    projects_file: Path = Field(default=Path("projects.toml"))
+    database_url: SecretStr | None = Field(
+        default=None, description="PostgreSQL 16+ with pgvector 0.8+; unset: the embedded server."
+    )
+    database_pool: int = Field(default=10, ge=1, le=200)
+    tenant: Slug = "default"
+    embedding_model: str = Field(default="local/all-minilm-l6-v2", pattern=r"^[a-z0-9]+/\S+$")
+    ollama_url: str = Field(default="http://127.0.0.1:11434")
+    embedding_timeout_seconds: float = Field(default=120.0, gt=0, le=3_600)
+    embedding_attempts: int = Field(
+        default=5, ge=1, le=100, description="Runs in which a refused text is tried again."
+    )
+    allowed_schemes: tuple[str, ...] = ("https", "ssh")
+    git_timeout_seconds: float = Field(default=600.0, gt=0, le=86_400)
+    max_file_bytes: int = Field(default=16 * 1024 * 1024, ge=1_024)
+    max_files: int = Field(default=200_000, ge=1)
+    max_parallel_projects: int = Field(default=4, ge=1, le=64)
+    project_lock_seconds: float = Field(
+        default=600.0, ge=0, description="How long a second run waits for the first, per project."
+    )
+    query_deadline_seconds: float = Field(default=5.0, gt=0, le=120)
+    work_pool: bool = Field(
+        default=False, description="Start reindex-project through its deployment, not in process."
+    )
+
+    @model_validator(mode="after")
+    def _no_password_in_ollama_url(self) -> Self:
+        if "@" in urlsplit(self.ollama_url).netloc:
+            raise ValueError("ollama_url holds user information; put it into a proxy instead")
+        return self
+
+
+class Configuration(Checked):
+    """Settings and projects together: everything that one run needs to know."""
+
+    settings: Settings
+    projects: tuple[Project, ...] = ()
+
+    def project(self, slug: str) -> Project | None:
+        """The project of that slug, or None."""
+        return next((p for p in self.projects if p.slug == slug), None)
+
+
+ALL_SCOPES: tuple[Scope, ...] = (Scope.DOCS, Scope.ADR, Scope.SESSION)

@@ -1,0 +1,149 @@
+"""The survey: which projects have something to do, at the price of one `ls-remote` each.
+
+What belongs here: deciding whether a project needs a run. Nothing is fetched, and of the rows only
+the times of unchanged scopes move.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal
+
+from concordance.adapters import log_folder
+from concordance.adapters.postgres import coverage, projects
+from concordance.errors import ConcordanceError
+from concordance.models import Scope
+from concordance.resources import CredentialSource, Resources
+from concordance.settings import Project
+from concordance.text.chunking import chunker_fingerprint
+from concordance.text.cutting import ChunkSizes
+
+# Goes up when the words of a passage are computed in another way.
+LEXEMES_VERSION = 1
+FILE_SCOPES = (Scope.DOCS, Scope.ADR)
+SURVEY_THREADS = 8
+
+Action = Literal["index", "embed", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What a project needs, and why."""
+
+    slug: str
+    action: Action
+    reason: str
+
+
+def chunker() -> str:
+    """The fingerprint of how texts become chunks."""
+    return chunker_fingerprint(ChunkSizes())
+
+
+def rules_fingerprint(project: Project) -> str:
+    """A hash of all that decides which rows a project has, besides its source."""
+    parts = (
+        project.scopes.model_dump_json(),
+        project.language,
+        project.branch or "",
+        "\n".join(f"{source.path}:{source.pattern}" for source in project.sessions),
+        chunker(),
+        str(LEXEMES_VERSION),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def survey(
+    resources: Resources,
+    slugs: Sequence[str],
+    *,
+    scopes: Sequence[Scope],
+    full: bool,
+    credential: CredentialSource,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Surveyed]:
+    """What each project needs, in the order given; unchanged scopes are marked as checked."""
+    chosen = [resources.project(slug) for slug in slugs]
+    stored = _store(resources, chosen)
+    markers = coverage.list_markers(resources.database, resources.tenant, slugs)
+    by_project: dict[str, dict[str, coverage.Marker]] = {}
+    for marker in markers:
+        by_project.setdefault(marker.slug, {})[marker.scope] = marker
+
+    def look(project: Project) -> Surveyed:
+        known = by_project.get(project.slug, {})
+        if full:
+            return Surveyed(project.slug, "index", "a full run was asked for")
+        return _look(resources, project, known, scopes, credential)
+
+    results: list[Surveyed] = []
+    with ThreadPoolExecutor(SURVEY_THREADS, thread_name_prefix="survey") as pool:
+        for result in pool.map(look, chosen):
+            results.append(result)
+            if progress is not None:
+                progress(len(results), len(chosen))
+    unchanged = [stored[r.slug].id for r in results if r.action != "index"]
+    coverage.confirm(resources.database, unchanged, scopes, now=resources.clock())
+    return results
+
+
+def _store(resources: Resources, chosen: Sequence[Project]) -> dict[str, projects.StoredProject]:
+    stored = projects.stored_slugs(projects.list_projects(resources.database, resources.tenant))
+    for project in chosen:
+        known = stored.get(project.slug)
+        wanted = (project.location, project.web_url, project.language)
+        if known is None or (known.location, known.web_url, known.language) != wanted:
+            stored[project.slug] = projects.ensure_project(
+                resources.database, resources.tenant, project
+            )
+    return stored
+
+
+def _look(
+    resources: Resources,
+    project: Project,
+    known: dict[str, coverage.Marker],
+    scopes: Sequence[Scope],
+    credential: CredentialSource,
+) -> Surveyed:
+    fingerprint = rules_fingerprint(project)
+    for scope in scopes:
+        marker = known.get(scope)
+        if marker is None or marker.last_success is None:
+            return Surveyed(project.slug, "index", f"{scope} was never indexed")
+        if marker.attempt_open or marker.attempt_error is not None:
+            return Surveyed(project.slug, "index", f"the last run of {scope} did not succeed")
+        if marker.fingerprint != fingerprint:
+            return Surveyed(project.slug, "index", "its rules or the chunker changed")
+    try:
+        change = _source_change(resources, project, known, scopes, credential)
+    except ConcordanceError as error:
+        # The project's own run asks again, with retries, and keeps the failure.
+        return Surveyed(project.slug, "index", str(error))
+    if change is not None:
+        return Surveyed(project.slug, "index", change)
+    if any(known[scope].chunks_with_vector < known[scope].chunks for scope in scopes):
+        return Surveyed(project.slug, "embed", "some chunks have no vector")
+    return Surveyed(project.slug, "none", "nothing changed")
+
+
+def _source_change(
+    resources: Resources,
+    project: Project,
+    known: dict[str, coverage.Marker],
+    scopes: Sequence[Scope],
+    credential: CredentialSource,
+) -> str | None:
+    files = [scope for scope in FILE_SCOPES if scope in scopes]
+    if files:
+        head = resources.mirror.remote_head(project.location, project.branch, credential(project))
+        if any(known[scope].indexed_marker != head.commit for scope in files):
+            return f"the source is at {(head.commit or 'no commit')[:12]}"
+    if Scope.SESSION in scopes:
+        now = log_folder.marker(log_folder.list_logs(project.sessions))
+        if known[Scope.SESSION].indexed_marker != now:
+            return "the session logs changed"
+    return None

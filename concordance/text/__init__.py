@@ -1,0 +1,1 @@
+"""Pure: bytes to text, text to sections, sections to chunks."""

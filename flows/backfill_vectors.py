@@ -1,0 +1,44 @@
+"""Fill in vectors that are missing, in all projects or some; several runs may work at once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+from pydantic import Field
+
+from flows.reindex import Projects
+from flows.reindex_project import embed_projects
+from tasks.shared import shared_index
+
+RetryRefused = Annotated[
+    bool,
+    Field(
+        title="Retry refused",
+        description="Also try the texts that the model refused too often.",
+    ),
+]
+
+
+@flow(name="backfill-vectors", log_prints=False)
+def backfill_vectors(projects: Projects = None, retry_refused: RetryRefused = False) -> State[Any]:
+    """Embed whatever waits for a vector, and say what is left."""
+    index = shared_index()
+    for slug in projects or ():
+        index.project(slug)
+    started = index.now()
+    if retry_refused:
+        index.forgive_refused()
+    error = embed_projects(index, projects, started)
+    covered = index.coverage(projects)
+    missing = sum(c.chunks - c.chunks_with_vector for c in covered)
+    refused = sum(c.chunks_refused for c in covered)
+    if error is not None:
+        return Failed(message=f"{missing:,} chunks still have no vector: {error}")
+    if missing > refused:
+        return Completed(name="Partial", message=f"{missing - refused:,} chunks still wait")
+    if refused:
+        return Completed(name="Partial", message=f"{refused:,} chunks were refused by the model")
+    return Completed(message=f"{sum(c.chunks for c in covered):,} chunks, all with a vector")

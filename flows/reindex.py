@@ -1,0 +1,117 @@
+"""All projects: survey them cheaply, run those that have something to do, say what it came to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, cast
+
+from prefect import flow, get_run_logger, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import FlowRun, State
+from prefect.deployments import run_deployment
+from prefect.futures import PrefectFuture, wait
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.task_runners import ThreadPoolTaskRunner
+from pydantic import Field
+
+from concordance.errors import ProviderError
+from concordance.index import Index
+from concordance.indexing.outcome import judge_run
+from concordance.models import Scope
+from concordance.settings import ALL_SCOPES
+from flows.reindex_project import Full, Scopes, embed_projects, reindex_project
+from flows.states import state_of
+from tasks.embedding import prepare_space
+from tasks.indexing import survey_projects
+from tasks.shared import shared_index
+
+Projects = Annotated[
+    list[str] | None,
+    Field(title="Projects", description="Slugs of the projects; none given means all."),
+]
+
+
+@flow(name="reindex", log_prints=False)
+def reindex(projects: Projects = None, scopes: Scopes = None, full: Full = False) -> State[Any]:
+    """Bring projects up to date; one that fails stops no other, and is named at the end."""
+    index = shared_index()
+    slugs = projects or [p.slug for p in index.configuration.projects]
+    for slug in slugs:
+        index.project(slug)
+    wanted = list(scopes or ALL_SCOPES)
+    started = index.now()
+    provider_error = _check_provider()
+    surveyed = survey_projects(slugs, wanted, full)
+    changed = [project.slug for project in surveyed if project.action == "index"]
+    _run_projects(index, changed, wanted, full=full, embed=provider_error is None)
+    _embed_the_rest(index, slugs, started)
+    covered = [c for c in index.coverage(slugs) if c.scope in wanted]
+    return state_of(judge_run(slugs, covered))
+
+
+def _check_provider() -> str | None:
+    """Notice once, before any fetch, that the provider is down or lacks the model."""
+    try:
+        prepare_space()
+    except ProviderError as error:
+        get_run_logger().warning("no vectors for now: %s", error)
+        return str(error)
+    return None
+
+
+def _run_projects(
+    index: Index, slugs: list[str], scopes: list[Scope], *, full: bool, embed: bool
+) -> None:
+    if not slugs:
+        return
+    settings = index.configuration.settings
+    pool: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(settings.max_parallel_projects)
+    with pool as runner:
+        futures: list[PrefectFuture[Any]] = [
+            runner.submit(
+                run_project,
+                parameters={
+                    "project": slug,
+                    "scopes": scopes,
+                    "full": full,
+                    "embed": embed,
+                    "deployed": settings.work_pool,
+                },
+            )
+            for slug in slugs
+        ]
+        wait(futures)
+
+
+def _embed_the_rest(index: Index, slugs: list[str], started: datetime) -> None:
+    """Texts left over: of unchanged projects, and of a provider that came back since."""
+    left = [
+        scope.project
+        for scope in index.coverage(slugs)
+        if scope.chunks_with_vector + scope.chunks_refused < scope.chunks or scope.chunks_refused
+    ]
+    if left:
+        embed_projects(index, sorted(set(left)), started)
+
+
+@task(name="project", task_run_name="run {project}", cache_policy=NO_CACHE)
+def run_project(
+    project: str, scopes: list[Scope], full: bool, embed: bool, deployed: bool
+) -> str | None:
+    """Run one project's flow, in this process or through its deployment; its state's message."""
+    parameters: dict[str, Any] = {
+        "project": project,
+        "scopes": [scope.value for scope in scopes],
+        "full": full,
+        "embed": embed,
+    }
+    if deployed:
+        run = cast(
+            "FlowRun", run_deployment("reindex-project/reindex-project", parameters=parameters)
+        )
+        return run.state.message if run.state else None
+    # The parent's heartbeat speaks for a flow in its own process; one more costs a second each.
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        state = reindex_project(**parameters, return_state=True)
+    state.result(raise_on_failure=True)
+    return state.message

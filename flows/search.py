@@ -1,0 +1,18 @@
+"""A search as a flow, for people in the Prefect UI and for jobs that know Prefect only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import flow
+
+from concordance.models import SearchRequest
+from tasks.search import hybrid_search_task
+
+
+@flow(name="search", flow_run_name="search", log_prints=False, persist_result=True)
+def search(request: SearchRequest) -> dict[str, Any]:
+    """Answer one question; the result is the answer as JSON."""
+    answer = hybrid_search_task(request)
+    found: dict[str, Any] = answer.model_dump(mode="json")
+    return found

@@ -1,0 +1,23 @@
+"""How an outcome becomes the state of a flow run: from coverage, never from a return value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from concordance.indexing.outcome import Outcome, Verdict
+
+
+def state_of(verdict: Verdict) -> State[Any]:
+    """The final state of a run, named after what is true of its projects."""
+    match verdict.outcome:
+        case Outcome.FAILED:
+            return Failed(message=verdict.message)
+        case Outcome.LEXICAL_ONLY:
+            return Completed(name="LexicalOnly", message=verdict.message)
+        case Outcome.FLAWED:
+            return Completed(name="Partial", message=verdict.message)
+        case Outcome.COMPLETE:
+            return Completed(message=verdict.message)

@@ -1,0 +1,108 @@
+-- What is in the index and how far it can be trusted. Counts come from the tables, always.
+
+-- name: ensure
+insert into coverage (project_id, tenant_id, scope, state, reason)
+select %(project)s, %(tenant)s, s, 'absent', 'never indexed'
+from unnest(%(scopes)s::text[]) as s
+on conflict (project_id, scope) do nothing
+
+-- name: lock
+-- In one order, so that two runs never wait for each other.
+select scope from coverage
+where project_id = %(project)s and scope = any(%(scopes)s)
+order by scope
+for update
+
+-- name: count
+select c.scope,
+       c.indexed_marker, c.remote_marker, c.last_success, c.attempt_open, c.attempt_error,
+       c.embedding_error,
+       d.found, d.indexed, d.empty, d.failed, d.skipped, d.first_failure,
+       k.chunks, k.chunks_with_vector, k.chunks_refused, k.first_refusal,
+       m.id as model_id
+from coverage c
+left join embedding_models m on m.tenant_id = c.tenant_id and m.state = 'active'
+cross join lateral (
+    select count(*) as found,
+           count(*) filter (where status = 'indexed') as indexed,
+           count(*) filter (where status = 'empty') as empty,
+           count(*) filter (where status = 'failed') as failed,
+           count(*) filter (where status = 'skipped') as skipped,
+           min(name || ': ' || reason) filter (where status = 'failed') as first_failure
+    from documents where project_id = c.project_id and scope = c.scope
+) d
+cross join lateral (
+    select count(*) as chunks,
+           count(e.chunk_id) as chunks_with_vector,
+           count(*) filter (where e.chunk_id is null and b.reason is not null) as chunks_refused,
+           min(b.reason) filter (where e.chunk_id is null) as first_refusal
+    from documents x
+    join chunks h on h.document_id = x.id
+    left join embeddings e on e.chunk_id = h.id and e.model_id = m.id
+    left join embedding_backlog b on b.model_id = m.id and b.content_hash = h.content_hash
+    where x.project_id = c.project_id and x.scope = c.scope
+) k
+where c.project_id = %(project)s and c.scope = any(%(scopes)s)
+order by c.scope
+
+-- name: save
+update coverage
+set found = %(found)s, indexed = %(indexed)s, empty = %(empty)s, failed = %(failed)s,
+    skipped = %(skipped)s, chunks = %(chunks)s, chunks_with_vector = %(chunks_with_vector)s,
+    chunks_refused = %(chunks_refused)s, model_id = %(model_id)s, state = %(state)s,
+    reason = %(reason)s,
+    last_complete = case when %(state)s = 'complete' then %(now)s else last_complete end
+where project_id = %(project)s and scope = %(scope)s
+
+-- name: open_attempt
+update coverage
+set last_attempt = %(now)s, attempt_open = true, attempt_error = null,
+    remote_marker = coalesce(%(marker)s, remote_marker)
+where project_id = %(project)s and scope = any(%(scopes)s)
+
+-- name: fail_attempt
+update coverage
+set last_attempt = %(now)s, attempt_open = false, attempt_error = %(error)s
+where project_id = %(project)s and scope = any(%(scopes)s)
+
+-- name: close_attempt
+update coverage
+set last_attempt = %(now)s, last_success = %(now)s, attempt_open = false, attempt_error = null,
+    indexed_marker = %(marker)s, remote_marker = %(marker)s, fingerprint = %(fingerprint)s
+where project_id = %(project)s and scope = any(%(scopes)s)
+
+-- name: confirm
+-- A run that opened an attempt since the survey looked keeps its own account.
+update coverage
+set last_attempt = %(now)s, last_success = %(now)s,
+    last_complete = case when state = 'complete' then %(now)s else last_complete end
+where project_id = any(%(projects)s) and scope = any(%(scopes)s)
+  and not attempt_open and attempt_error is null
+
+-- name: set_embedding_error
+update coverage set embedding_error = %(error)s
+where tenant_id = %(tenant)s and embedding_error is distinct from %(error)s
+  and (%(projects)s::integer[] is null or project_id = any(%(projects)s))
+
+-- name: list
+select p.slug as project, c.scope, c.state, c.reason, c.found, c.indexed, c.empty, c.failed,
+       c.skipped, c.chunks, c.chunks_with_vector, c.chunks_refused,
+       m.provider || '/' || m.model as model,
+       c.indexed_marker as indexed_commit, c.remote_marker as remote_commit, c.last_attempt,
+       c.last_success, c.last_complete
+from coverage c
+join projects p on p.id = c.project_id
+left join embedding_models m on m.id = c.model_id
+where c.tenant_id = %(tenant)s and (%(slugs)s::text[] is null or p.slug = any(%(slugs)s))
+order by p.slug, array_position(array['docs', 'adr', 'session'], c.scope)
+
+-- name: markers
+select p.slug, c.scope, c.indexed_marker, c.fingerprint, c.last_success, c.attempt_error, c.attempt_open,
+       c.chunks, c.chunks_with_vector
+from coverage c join projects p on p.id = c.project_id
+where c.tenant_id = %(tenant)s and (%(slugs)s::text[] is null or p.slug = any(%(slugs)s))
+
+-- name: projects_of
+select distinct project_id as id from coverage
+where tenant_id = %(tenant)s and (%(projects)s::integer[] is null or project_id = any(%(projects)s))
+order by project_id

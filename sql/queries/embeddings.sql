@@ -1,0 +1,153 @@
+-- Vector spaces, the backlog of texts without a vector, and the vectors.
+
+-- name: active_model
+select id, provider, model, digest, dimensions, document_prefix, query_prefix, chunk_text_version,
+       fingerprint
+from embedding_models where tenant_id = %(tenant)s and state = 'active'
+
+-- name: register_model
+insert into embedding_models (tenant_id, provider, model, digest, dimensions, document_prefix,
+    query_prefix, chunk_text_version, fingerprint, state)
+values (%(tenant)s, %(provider)s, %(model)s, %(digest)s, %(dimensions)s, %(document_prefix)s,
+    %(query_prefix)s, %(chunk_text_version)s, %(fingerprint)s, 'building')
+on conflict (tenant_id, fingerprint) do nothing
+
+-- name: lock_models
+select pg_advisory_xact_lock(%(class)s, %(tenant)s)
+
+-- name: retire_others
+update embedding_models set state = 'retired'
+where tenant_id = %(tenant)s and state = 'active' and fingerprint <> %(fingerprint)s
+
+-- name: activate
+update embedding_models set state = 'active'
+where tenant_id = %(tenant)s and fingerprint = %(fingerprint)s and state <> 'active'
+returning id
+
+-- name: queue_missing
+-- For a space that became active: every text of the tenant that has no vector in it.
+insert into embedding_backlog (tenant_id, model_id, content_hash)
+select k.tenant_id, %(model)s, k.content_hash
+from chunks k
+where k.tenant_id = %(tenant)s
+  and not exists (select from embeddings e where e.model_id = %(model)s and e.chunk_id = k.id)
+group by k.tenant_id, k.content_hash
+order by min(k.id)
+on conflict (model_id, content_hash) do update
+    set generation = embedding_backlog.generation + 1
+
+-- name: next_worker
+select nextval('embedding_workers')::integer as id
+
+-- name: lock_worker
+select pg_try_advisory_lock(%(class)s, %(worker)s) as got
+
+-- name: settle
+-- Texts that got their vector elsewhere in the meantime: it is copied, not made again.
+insert into embeddings (model_id, chunk_id, tenant_id, project_id, scope, content_hash, embedding)
+select %(model)s, k.id, k.tenant_id, k.project_id, d.scope, k.content_hash, e.embedding
+from chunks k
+join documents d on d.id = k.document_id
+cross join lateral (
+    select x.embedding from embeddings x
+    where x.model_id = %(model)s and x.content_hash = k.content_hash
+    order by x.chunk_id limit 1
+) e
+where k.tenant_id = %(tenant)s and k.content_hash = any(%(hashes)s)
+  and not exists (select from embeddings y where y.model_id = %(model)s and y.chunk_id = k.id)
+for key share of k skip locked
+on conflict (model_id, chunk_id) do nothing
+
+-- name: drop_settled
+-- Texts that no passage wants any more. The generation tells whether a run asked for one again
+-- while this statement looked.
+with settled as (
+    select b.content_hash, b.generation
+    from embedding_backlog b
+    where b.model_id = %(model)s
+      and (%(hashes)s::bytea[] is null or b.content_hash = any(%(hashes)s))
+      and not exists (
+        select from chunks k
+        where k.tenant_id = b.tenant_id and k.content_hash = b.content_hash
+          and not exists (
+            select from embeddings e where e.model_id = b.model_id and e.chunk_id = k.id))
+)
+delete from embedding_backlog b
+using settled s
+where b.model_id = %(model)s and b.content_hash = s.content_hash and b.generation = s.generation
+returning b.content_hash
+
+-- name: claim
+with candidate as (
+    select b.model_id, b.content_hash
+    from embedding_backlog b
+    where b.model_id = %(model)s
+      and b.attempts < %(attempts)s
+      and (b.attempted_at is null or b.attempted_at < %(before)s)
+      and not exists (
+        select from pg_locks l
+        where l.locktype = 'advisory' and l.classid = %(worker_class)s and l.objsubid = 2
+          and l.objid = b.claimed_by
+          and l.database = (select oid from pg_database where datname = current_database()))
+      and exists (
+        select from chunks k
+        where k.tenant_id = b.tenant_id and k.content_hash = b.content_hash
+          and (%(projects)s::integer[] is null or k.project_id = any(%(projects)s)))
+    order by b.position
+    limit %(most)s
+    for update of b skip locked
+)
+update embedding_backlog b
+set claimed_by = %(worker)s
+from candidate c
+where b.model_id = c.model_id and b.content_hash = c.content_hash
+returning b.content_hash
+
+-- name: texts
+select distinct on (k.content_hash) k.content_hash, d.title, k.heading_path, k.content
+from chunks k join documents d on d.id = k.document_id
+where k.tenant_id = %(tenant)s and k.content_hash = any(%(hashes)s)
+order by k.content_hash, k.id
+
+-- name: store
+-- Only on passages that still have the text. Passages that a run is replacing are passed over;
+-- their text stays in the backlog.
+insert into embeddings (model_id, chunk_id, tenant_id, project_id, scope, content_hash, embedding)
+select %(model)s, k.id, k.tenant_id, k.project_id, d.scope, k.content_hash, v.embedding
+from unnest(%(hashes)s::bytea[], %(vectors)s::vector[]) as v (content_hash, embedding)
+join chunks k on k.tenant_id = %(tenant)s and k.content_hash = v.content_hash
+join documents d on d.id = k.document_id
+for key share of k skip locked
+on conflict (model_id, chunk_id) do nothing
+
+-- name: release
+update embedding_backlog set claimed_by = null
+where model_id = %(model)s and claimed_by = %(worker)s
+
+-- name: refuse
+update embedding_backlog b
+set attempts = b.attempts + 1, attempted_at = %(now)s, reason = v.reason, claimed_by = null
+from unnest(%(hashes)s::bytea[], %(reasons)s::text[]) as v (content_hash, reason)
+where b.model_id = %(model)s and b.content_hash = v.content_hash
+
+-- name: forgive
+update embedding_backlog set attempts = 0 where model_id = %(model)s and attempts > 0
+
+-- name: pending
+select count(*) as pending,
+       count(*) filter (where b.attempts >= %(attempts)s) as given_up
+from embedding_backlog b
+where b.model_id = %(model)s
+  and exists (
+    select from chunks k
+    where k.tenant_id = b.tenant_id and k.content_hash = b.content_hash
+      and (%(projects)s::integer[] is null or k.project_id = any(%(projects)s)))
+
+-- name: vector_count
+select count(*) as vectors from embeddings where model_id = %(model)s
+
+-- name: vector_index_exists
+select to_regclass(%(name)s) is not null as found
+
+-- name: create_vector_index
+select create_vector_index(%(model)s, %(dimensions)s)

@@ -1,0 +1,66 @@
+"""What the tasks of one process share: the opened index, and tokens from Secret blocks.
+
+Live objects are never task arguments; a task asks for them here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from typing import cast
+
+from prefect.blocks.system import Secret
+from pydantic import SecretStr
+
+from concordance.adapters.git_environment import Credential
+from concordance.errors import SettingsError
+from concordance.index import Index
+from concordance.settings import Configuration, Project
+
+_lock = threading.Lock()
+_opened: list[Index] = []
+
+
+def shared_index() -> Index:
+    """This process's index, opened on first use and closed at exit."""
+    with _lock:
+        if not _opened:
+            _opened.append(Index.open())
+            atexit.register(close_shared)
+        return _opened[0]
+
+
+def use_configuration(configuration: Configuration) -> Index:
+    """Open this process's index with a configuration in hand, instead of the environment's."""
+    close_shared()
+    with _lock:
+        _opened.append(Index.open(configuration))
+        atexit.register(close_shared)
+        return _opened[0]
+
+
+def close_shared() -> None:
+    """Close this process's index; the next task opens it anew."""
+    with _lock:
+        while _opened:
+            _opened.pop().close()
+
+
+def credential_of(project: Project) -> Credential | None:
+    """A project's token, from its Secret block or its environment variable.
+
+    Raises:
+        SettingsError: There is no such block or variable.
+    """
+    given = project.credentials
+    if given is None or given.secret_block is None:
+        return shared_index().credential(project)
+    try:
+        # In a task's thread there is no event loop, so the call is made at once.
+        block = cast("Secret[str]", Secret.load(given.secret_block))
+    except ValueError as error:
+        raise SettingsError(
+            f"there is no Prefect Secret block '{given.secret_block}' for '{project.slug}'",
+            hint="Make it on the Blocks page of the Prefect UI",
+        ) from error
+    return Credential(given.username, SecretStr(block.get()))

@@ -1,0 +1,125 @@
+"""What tests of several rooms share: a Postgres server for the run, and a database a test."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from concordance.adapters.embedded_postgres import EmbeddedPostgres
+from concordance.adapters.postgres.database import Database, create_database
+from concordance.adapters.postgres.schema import migrate
+from concordance.index import Index
+from concordance.settings import Configuration, Project, Settings
+from pydantic import SecretStr
+from tests.fake_ollama import FakeOllama
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """One real server for the whole run, with a migrated database named `template`."""
+    with tempfile.TemporaryDirectory(prefix="concordance-test-") as home:
+        server = EmbeddedPostgres(Path(home))
+        url = server.start()
+        template = Database(create_database(url, "template"), pool_size=2)
+        template.open()
+        migrate(template)
+        template.close()
+        yield url
+        server.stop()
+
+
+@pytest.fixture
+def database_url(server_url: str) -> Iterator[str]:
+    """A database of this test's own, cloned from the template."""
+    name = f"test_{next(_numbers)}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("create database {} template template strategy file_copy").format(
+                sql.Identifier(name)
+            )
+        )
+    yield psycopg.conninfo.make_conninfo(server_url, dbname=name)
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
+        )
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """The test's database, opened."""
+    opened = Database(database_url, pool_size=8)
+    opened.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeOllama]:
+    """An embedding provider on a real socket."""
+    with FakeOllama() as fake:
+        yield fake
+
+
+class Clock:
+    """A clock that moves a second each time it is read."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+IndexMaker = Callable[..., Index]
+
+
+@pytest.fixture
+def make_index(
+    tmp_path: Path, database_url: str, provider: FakeOllama, clock: Clock
+) -> Iterator[IndexMaker]:
+    """Opens an index over some projects, with the test's database and provider."""
+    opened: list[Index] = []
+
+    def make(*projects: Project, **settings: object) -> Index:
+        values = {
+            "home": tmp_path / "home",
+            "projects_file": tmp_path / "projects.toml",
+            "database_url": SecretStr(database_url),
+            "embedding_model": "ollama/nomic-embed-text",
+            "ollama_url": provider.url,
+            "allowed_schemes": ("https", "ssh", "file"),
+            "git_timeout_seconds": 30,
+            "project_lock_seconds": 5,
+        } | settings
+        configuration = Configuration(
+            settings=Settings.model_validate(values), projects=tuple(projects)
+        )
+        index = Index.open(configuration, environment=_environment(), clock=clock)
+        opened.append(index)
+        return index
+
+    yield make
+    for index in opened:
+        index.close()
+
+
+def _environment() -> dict[str, str]:
+    import os  # noqa: PLC0415 - tests alone may look
+
+    return {"PATH": os.environ["PATH"]}
