@@ -106,7 +106,7 @@ def note_outcome(resources: Resources, slugs: Sequence[str] | None, error: str |
 class _Worker:
     """One pass over the backlog: while a batch is embedded, the one before is being stored."""
 
-    def __init__(  # noqa: PLR0913 - the parts of one pass, used nowhere else
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of one pass, used nowhere else
         self,
         resources: Resources,
         space: embeddings.StoredSpace,

@@ -9,7 +9,7 @@ from concordance.indexing.scopes import Placed, place
 from concordance.models import DocumentStatus, Explanation, Scope
 from concordance.resources import Resources
 from concordance.settings import Project
-from concordance.surveying import FILE_SCOPES, chunker
+from concordance.surveying import FILE_SCOPES, row_fingerprint
 from concordance.writing import read_adr_folder
 
 
@@ -30,7 +30,7 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
     entry, adr_dir, looked = _at_commit(resources, project, name, commit)
     placed = place(name, project.scopes, adr_dir)
     if detail is not None:
-        return _stored(slug, name, detail, placed)
+        return _stored(project, name, detail, placed)
     return Explanation(
         project=slug,
         path=name,
@@ -47,11 +47,13 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
     )
 
 
-def _stored(slug: str, name: str, detail: documents.DocumentDetail, placed: Placed) -> Explanation:
+def _stored(
+    project: Project, name: str, detail: documents.DocumentDetail, placed: Placed
+) -> Explanation:
     status = DocumentStatus(detail.status)
     scope = Scope(detail.scope)
     details = []
-    if detail.chunker != chunker():
+    if detail.chunker != row_fingerprint(project):
         details.append("it was chunked by an older version; the next run chunks it anew")
     if detail.chunks_refused:
         details.append(f"{detail.chunks_refused} chunks refused by the model: {detail.refusal}")
@@ -65,7 +67,7 @@ def _stored(slug: str, name: str, detail: documents.DocumentDetail, placed: Plac
         DocumentStatus.SKIPPED: f"found, and skipped by rule: {detail.reason}",
     }[status]
     return Explanation(
-        project=slug,
+        project=project.slug,
         path=name,
         in_index=status is DocumentStatus.INDEXED,
         verdict=verdict,

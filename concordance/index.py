@@ -259,6 +259,10 @@ class Index:
         """Count the vectors anew, and keep the provider's words where it failed."""
         embedding.note_outcome(self._resources, slugs, error)
 
+    def reset_breaker(self) -> None:
+        """Ask the provider again at once, though it was down a moment ago."""
+        self._resources.breaker.reset()
+
     def forgive_refused(self) -> int:
         """Let texts that the model refused too often be tried again; returns how many."""
         space = embeddings.active_space(self._resources.database, self._resources.tenant)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TypeVar
 
 from concordance.adapters.embedding import Vector, within_deadline
 from concordance.adapters.postgres import embeddings
 from concordance.adapters.postgres import search as legs
+from concordance.citing import file_origin, freshness, session_origin
 from concordance.errors import (
     BadRequest,
     DatabaseError,
@@ -22,22 +22,18 @@ from concordance.errors import (
     ProviderUnavailable,
     UnknownProject,
 )
-from concordance.indexing.links import line_link, web_address
 from concordance.models import (
     Answer,
-    CoverageState,
-    FileOrigin,
     Fusion,
     Hit,
     Scope,
-    ScopeFreshness,
     SearchRequest,
-    SessionOrigin,
 )
 from concordance.ranking.candidates import Scored, join_legs
 from concordance.ranking.fusion import Candidate, Fused, default_weight, fuse
 from concordance.ranking.relevance import relevance
 from concordance.resources import Resources
+from concordance.settings import SLUG
 
 # The share of the deadline that embedding the question may use; Postgres gets the rest.
 EMBEDDING_SHARE = 0.6
@@ -86,6 +82,7 @@ def search(resources: Resources, request: SearchRequest) -> Answer:
     """
     began = time.perf_counter()
     _check(request)
+    _check_slugs(resources, request)
     account = _Account()
     question = account.timed("embedding", lambda: _embed(resources, request, account))
     left = request.deadline_seconds - (time.perf_counter() - began)
@@ -102,10 +99,19 @@ def search(resources: Resources, request: SearchRequest) -> Answer:
 def _check(request: SearchRequest) -> None:
     if not request.text.replace("\0", " ").strip():
         raise BadRequest("the question is blank", hint="Ask for a word at least")
+    if "\0" in (request.path_prefix or ""):
+        raise BadRequest("the path prefix holds a NUL, which no path can")
     if request.projects is not None and not request.projects:
         raise BadRequest("an empty list of projects", hint="Leave it out to search all")
     if request.scopes is not None and not request.scopes:
         raise BadRequest("an empty list of scopes", hint="Leave it out to search all")
+
+
+def _check_slugs(resources: Resources, request: SearchRequest) -> None:
+    """Refuse what can be no slug; Postgres does not even take every text."""
+    for slug in request.projects or ():
+        if SLUG.fullmatch(slug) is None:
+            resources.project(slug)
 
 
 def _check_projects(
@@ -194,7 +200,7 @@ def _answer(
         cut_by_threshold=len(fused) - len(kept),
         milliseconds={},
         as_of=now,
-        freshness=tuple(_freshness(target, now) for target in targets),
+        freshness=tuple(freshness(target, now) for target in targets),
     )
 
 
@@ -216,6 +222,7 @@ def _candidates(
                 "lexical", lambda: _lexical_leg(snapshot, question, targets, terms)
             )
         except legs.LegFailed as error:
+            terms = {}
             failures.append(f"the lexical leg failed: {error.message}")
     if question.vector is not None:
         try:
@@ -268,13 +275,14 @@ def _vector_leg(
 ) -> list[Scored]:
     if question.space is None or question.vector is None or not targets:
         return []
-    held = sum(target.chunks_with_vector for target in targets)
+    # Not the count of vectors: while a worker fills them in, it lags behind.
+    held = sum(target.chunks for target in targets)
     return snapshot.vector_leg(
         question.space, question.vector, _filters(question.request, targets), held=held
     )
 
 
-def _join(
+def _join(  # noqa: PLR0913, PLR0917 - what both legs and the question came to
     snapshot: legs.Snapshot,
     question: _Question,
     targets: Sequence[legs.Target],
@@ -309,7 +317,7 @@ def _filters(request: SearchRequest, targets: Sequence[legs.Target]) -> legs.Fil
 def _note_missing_vectors(
     request: SearchRequest, targets: Sequence[legs.Target], account: _Account
 ) -> None:
-    """Passages that wait for a vector make the vector leg blind to them; refused ones always will."""
+    """Passages that wait for a vector are unseen by the vector leg; refused ones stay so."""
     if request.fusion is Fusion.LEXICAL or not account.vector_available:
         return
     chunks = sum(target.chunks for target in targets)
@@ -352,33 +360,7 @@ def _hit(rank: int, fused: Fused, passage: legs.StoredPassage, account: _Account
         project=passage.project,
         scope=Scope(passage.scope),
         content=passage.content,
-        origin=_file_origin(passage) if passage.kind == "file" else _session_origin(passage),
-    )
-
-
-def _file_origin(p: legs.StoredPassage) -> FileOrigin:
-    start, end, commit = p.start_line or 1, p.end_line or 1, p.commit or ""
-    web = web_address(p.location, p.web_url)
-    return FileOrigin(
-        path=p.name,
-        title=p.title,
-        heading_path=tuple(p.heading_path),
-        start_line=start,
-        end_line=end,
-        commit=commit,
-        link=line_link(web, path=p.name, commit=commit, start=start, end=end),
-    )
-
-
-def _session_origin(p: legs.StoredPassage) -> SessionOrigin:
-    return SessionOrigin(
-        session_id=p.name,
-        event_id=p.event_id or "",
-        last_event_id=p.last_event_id or p.event_id or "",
-        title=p.title,
-        speaker=p.speaker or "",
-        occurred_at=p.occurred_at,
-        source=p.source or "",
+        origin=file_origin(passage) if passage.kind == "file" else session_origin(passage),
     )
 
 
@@ -400,18 +382,3 @@ def _empty_reason(
     if account.no_terms:
         return "the question has no word to look for, and no vector answered"
     return "no passage holds any of the words"
-
-
-def _freshness(target: legs.Target, now: datetime) -> ScopeFreshness:
-    age = None if target.last_success is None else (now - target.last_success).total_seconds()
-    return ScopeFreshness(
-        project=target.slug,
-        scope=Scope(target.scope),
-        state=CoverageState(target.state),
-        reason=target.reason,
-        indexed_commit=target.indexed_commit,
-        last_success=target.last_success,
-        age_seconds=None if age is None else max(0.0, age),
-        chunks=target.chunks,
-        chunks_with_vector=target.chunks_with_vector,
-    )

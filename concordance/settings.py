@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Annotated, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
@@ -17,6 +16,9 @@ from concordance.models import Scope
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 SCP_STYLE = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:].*")
+SSH_USER = re.compile(r"[A-Za-z0-9._-]+")
+# A path drops one of the two slashes.
+ADDRESS = re.compile(r"(?:https?|ssh|git):/", re.IGNORECASE)
 
 DEFAULT_DOCS = ("docs/", "doc/")
 DEFAULT_ADR = (
@@ -52,12 +54,54 @@ def _check_folder(folder: str) -> str:
     parts = folder.strip("/").split("/")
     if folder.startswith("/") or ".." in parts or "." in parts or "\0" in folder:
         raise ValueError("a folder is named from the repository's root, without '..' or '.'")
-    stripped = folder.strip("/")
-    return f"{stripped}/" if stripped else ""
+    named = "/".join(part for part in parts if part)
+    return f"{named}/" if named else ""
+
+
+def _check_git_url(url: str) -> str:
+    """Refuse what could be a secret; whether the rest is an address is asked for each project.
+
+    The address is taken apart by hand: a parser's own message would repeat what it can't read.
+    """
+    scheme, with_scheme, rest = url.partition("://")
+    server = re.split(r"[/?#]", rest if with_scheme else url, maxsplit=1)[0]
+    user, at, _ = server.rpartition("@")
+    ssh = not with_scheme or scheme.lower() == "ssh"
+    if at and not (ssh and SSH_USER.fullmatch(user)):
+        raise ValueError(
+            "it holds user information, which would be stored and shown with it; take it out and "
+            "name the token in 'credentials' (an environment variable or a Secret block)"
+        )
+    if with_scheme and "?" in rest:
+        raise ValueError(
+            "it holds a query, where a token could stand; take it out and name the token in "
+            "'credentials' (an environment variable or a Secret block)"
+        )
+    return url
+
+
+def _check_page_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() not in ("http", "https") or not rest:
+        raise ValueError("write an address that starts with https:// or http://")
+    if "@" in re.split(r"[/?#\\]", rest, maxsplit=1)[0]:
+        raise ValueError("it holds user information; leave it out, or put it into a proxy")
+    return url
+
+
+def _check_path(path: Path) -> Path:
+    if "\0" in str(path):
+        raise ValueError("a path holds no NUL")
+    if ADDRESS.match(str(path)):
+        raise ValueError("it is an address; write it under 'url'")
+    return path
 
 
 Slug = Annotated[str, AfterValidator(_check_slug)]
 Folder = Annotated[str, AfterValidator(_check_folder)]
+GitUrl = Annotated[str, Field(min_length=1), AfterValidator(_check_git_url)]
+PageUrl = Annotated[str, AfterValidator(_check_page_url)]
+LocalPath = Annotated[Path, AfterValidator(_check_path)]
 
 
 class Credentials(Checked):
@@ -89,7 +133,7 @@ class ScopeRules(Checked):
 class SessionSource(Checked):
     """A folder or file of canonical JSON Lines session logs."""
 
-    path: Path
+    path: LocalPath
     pattern: str = Field(default="**/*.jsonl", min_length=1)
 
 
@@ -97,11 +141,11 @@ class Project(Checked):
     """One git project, as `projects.toml` describes it."""
 
     slug: Slug
-    url: str | None = None
-    path: Path | None = None
+    url: GitUrl | None = None
+    path: LocalPath | None = None
     branch: str | None = None
     language: str = Field(default="english", pattern=r"^[a-z_]{1,63}$")
-    web_url: str | None = Field(
+    web_url: PageUrl | None = Field(
         default=None, description="Address of the repository's pages, for links in citations."
     )
     credentials: Credentials | None = None
@@ -131,7 +175,7 @@ class Settings(Checked):
     database_pool: int = Field(default=10, ge=1, le=200)
     tenant: Slug = "default"
     embedding_model: str = Field(default="local/all-minilm-l6-v2", pattern=r"^[a-z0-9]+/\S+$")
-    ollama_url: str = Field(default="http://127.0.0.1:11434")
+    ollama_url: PageUrl = "http://127.0.0.1:11434"
     embedding_timeout_seconds: float = Field(default=120.0, gt=0, le=3_600)
     embedding_attempts: int = Field(
         default=5, ge=1, le=100, description="Runs in which a refused text is tried again."
@@ -148,12 +192,6 @@ class Settings(Checked):
     work_pool: bool = Field(
         default=False, description="Start reindex-project through its deployment, not in process."
     )
-
-    @model_validator(mode="after")
-    def _no_password_in_ollama_url(self) -> Self:
-        if "@" in urlsplit(self.ollama_url).netloc:
-            raise ValueError("ollama_url holds user information; put it into a proxy instead")
-        return self
 
 
 class Configuration(Checked):

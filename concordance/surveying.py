@@ -43,20 +43,23 @@ def chunker() -> str:
     return chunker_fingerprint(ChunkSizes())
 
 
+def row_fingerprint(project: Project) -> str:
+    """How a text of this project becomes rows: its chunks, and the words they are found by."""
+    return f"{chunker()}/{project.language}/{LEXEMES_VERSION}"
+
+
 def rules_fingerprint(project: Project) -> str:
     """A hash of all that decides which rows a project has, besides its source."""
     parts = (
         project.scopes.model_dump_json(),
-        project.language,
         project.branch or "",
         "\n".join(f"{source.path}:{source.pattern}" for source in project.sessions),
-        chunker(),
-        str(LEXEMES_VERSION),
+        row_fingerprint(project),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
-def survey(
+def survey(  # noqa: PLR0913 - what may be chosen of a survey
     resources: Resources,
     slugs: Sequence[str],
     *,
@@ -102,7 +105,7 @@ def _store(resources: Resources, chosen: Sequence[Project]) -> dict[str, project
     return stored
 
 
-def _look(
+def _look(  # noqa: PLR0911 - one answer a reason
     resources: Resources,
     project: Project,
     known: dict[str, coverage.Marker],

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from concordance.adapters import log_folder
@@ -32,14 +33,16 @@ from concordance.resources import Resources
 from concordance.sessions.events import Event, group_sessions
 from concordance.sessions.jsonl import read_jsonl
 from concordance.settings import Project
-from concordance.surveying import FILE_SCOPES, chunker, rules_fingerprint
+from concordance.surveying import FILE_SCOPES, row_fingerprint, rules_fingerprint
 from concordance.text.cutting import ChunkSizes
 
-# A transaction's worth: large enough that its commit costs little, small enough to be held in memory.
+# A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
 BATCH_DOCUMENTS = 200
 # Batches that are chunked ahead of the one that Postgres is writing.
 BATCHES_AHEAD = 2
+# A .adr-dir holds one path; what is larger is something else.
+MOST_ADR_DIR_BYTES = 4_096
 
 Progress = Callable[[int, int], None]
 
@@ -91,7 +94,7 @@ def fetch_source(resources: Resources, project: Project, credential: Credential 
     return Fetched(commit, head.branch)
 
 
-def plan_files(
+def plan_files(  # noqa: PLR0913 - what may be chosen of a plan
     resources: Resources,
     project: Project,
     held: projects.Hold,
@@ -104,7 +107,9 @@ def plan_files(
     wanted = tuple(scope for scope in FILE_SCOPES if scope in scopes)
     found = [] if commit is None else list_files(resources, project, commit)
     stored = documents.stored_documents(resources.database, held.project_id, wanted)
-    plan = make_plan(stored, [f for f in found if f.scope in wanted], chunker=chunker(), full=full)
+    plan = make_plan(
+        stored, [f for f in found if f.scope in wanted], chunker=row_fingerprint(project), full=full
+    )
     _open(resources, held, wanted, commit)
     return SourcePlan(commit, wanted, plan)
 
@@ -120,7 +125,7 @@ def plan_sessions(
     logs = log_folder.list_logs(project.sessions)
     read = _read_sessions(project, logs)
     stored = documents.stored_documents(resources.database, held.project_id, [Scope.SESSION])
-    plan = make_plan(stored, found_documents(read), chunker=chunker(), full=full)
+    plan = make_plan(stored, found_documents(read), chunker=row_fingerprint(project), full=full)
     marker = log_folder.marker(logs)
     _open(resources, held, (Scope.SESSION,), marker)
     return SourcePlan(marker, (Scope.SESSION,), plan, sessions=tuple(read))
@@ -137,15 +142,20 @@ def write_rows(
     plan = source.plan
     if plan.renames:
         documents.rename_documents(
-            resources.database, held, [(r.id, r.name, r.scope) for r in plan.renames]
+            resources.database,
+            held,
+            [(r.id, r.name, r.scope) for r in plan.renames],
+            commit=None if Scope.SESSION in source.scopes else source.marker,
         )
     done = chunks = 0
-    for batch in _ahead(_batches(_read(resources, project, source))):
-        documents.write_documents(resources.database, resources.tenant, held, batch)
-        done += len(batch)
-        chunks += sum(len(document.passages) for document in batch)
-        if progress is not None:
-            progress(done, len(plan.writes))
+    # Closed at once where a write fails, so that the thread and its git end too.
+    with closing(_ahead(_batches(_read(resources, project, source)))) as batches:
+        for batch in batches:
+            documents.write_documents(resources.database, resources.tenant, held, batch)
+            done += len(batch)
+            chunks += sum(len(document.passages) for document in batch)
+            if progress is not None:
+                progress(done, len(plan.writes))
     if plan.deletes:
         documents.delete_documents(resources.database, held, plan.deletes)
     return Written(
@@ -226,7 +236,11 @@ def read_adr_folder(
     if not project.scopes.adr_dir_file:
         return None
     for entry in entries:
-        if entry.path == b".adr-dir" and entry.kind == "file" and (entry.size or 0) < 4_096:
+        if (
+            entry.path == b".adr-dir"
+            and entry.kind == "file"
+            and (entry.size or 0) < MOST_ADR_DIR_BYTES
+        ):
             for _, data in resources.mirror.read_blobs(project.slug, [entry.blob_id]):
                 return read_adr_dir(data)
     return None
@@ -283,10 +297,16 @@ def _read_sessions(project: Project, logs: Sequence[log_folder.LogFile]) -> list
             if event.project in (None, project.slug):
                 events.append(event)
                 first_file.setdefault(event.session_id, log)
-        read += [problem_document(p, log.path, chunker=chunker()) for p in content.problems]
+        read += [
+            problem_document(p, log.path, chunker=row_fingerprint(project))
+            for p in content.problems
+        ]
     read += [
         session_document(
-            session, first_file[session.session_id].path, chunker=chunker(), sizes=ChunkSizes()
+            session,
+            first_file[session.session_id].path,
+            chunker=row_fingerprint(project),
+            sizes=ChunkSizes(),
         )
         for session in group_sessions(events)
     ]
@@ -302,11 +322,15 @@ def _read(resources: Resources, project: Project, source: SourcePlan) -> Iterato
     commit = source.marker or ""
     for found in source.plan.writes:
         if found.skip is not None:
-            yield skipped_document(found, commit=commit, chunker=chunker())
+            yield skipped_document(found, commit=commit, chunker=row_fingerprint(project))
     wanted_files = [found for found in source.plan.writes if found.skip is None]
+    if not wanted_files:
+        return  # an empty repository has nothing on this machine that could be asked
     blobs = resources.mirror.read_blobs(project.slug, [f.content_id for f in wanted_files])
     for found, (_, data) in zip(wanted_files, blobs, strict=True):
-        yield file_document(found, data, commit=commit, chunker=chunker(), sizes=ChunkSizes())
+        yield file_document(
+            found, data, commit=commit, chunker=row_fingerprint(project), sizes=ChunkSizes()
+        )
 
 
 def _batches(read: Iterator[Document]) -> Iterator[list[Document]]:
@@ -322,7 +346,7 @@ def _batches(read: Iterator[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-def _ahead(batches: Iterator[list[Document]]) -> Iterator[list[Document]]:
+def _ahead(batches: Iterator[list[Document]]) -> Generator[list[Document]]:
     """The same batches, made in a thread of their own while Postgres writes the ones before."""
     made: queue.Queue[list[Document] | BaseException | None] = queue.Queue(BATCHES_AHEAD)
     stop = threading.Event()

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
-from pydantic import Field
 
-from flows.reindex import Projects
 from flows.reindex_project import embed_projects
 from tasks.shared import shared_index
 
-RetryRefused = Annotated[
-    bool,
-    Field(
-        title="Retry refused",
-        description="Also try the texts that the model refused too often.",
-    ),
-]
-
 
 @flow(name="backfill-vectors", log_prints=False)
-def backfill_vectors(projects: Projects = None, retry_refused: RetryRefused = False) -> State[Any]:
-    """Embed whatever waits for a vector, and say what is left."""
+def backfill_vectors(projects: list[str] | None = None, retry_refused: bool = False) -> State[Any]:
+    """Embed whatever waits for a vector, and say what is left.
+
+    Args:
+        projects: Slugs of the projects; none given means all that are indexed.
+        retry_refused: Also try the texts that the model refused too often.
+    """
     index = shared_index()
     for slug in projects or ():
         index.project(slug)
@@ -35,7 +30,7 @@ def backfill_vectors(projects: Projects = None, retry_refused: RetryRefused = Fa
     covered = index.coverage(projects)
     missing = sum(c.chunks - c.chunks_with_vector for c in covered)
     refused = sum(c.chunks_refused for c in covered)
-    if error is not None:
+    if error is not None and missing > refused:
         return Failed(message=f"{missing:,} chunks still have no vector: {error}")
     if missing > refused:
         return Completed(name="Partial", message=f"{missing - refused:,} chunks still wait")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 from prefect import flow, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
@@ -12,28 +12,30 @@ from prefect.deployments import run_deployment
 from prefect.futures import PrefectFuture, wait
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.task_runners import ThreadPoolTaskRunner
-from pydantic import Field
 
 from concordance.errors import ProviderError
 from concordance.index import Index
 from concordance.indexing.outcome import judge_run
 from concordance.models import Scope
 from concordance.settings import ALL_SCOPES
-from flows.reindex_project import Full, Scopes, embed_projects, reindex_project
+from flows.reindex_project import embed_projects, reindex_project
 from flows.states import state_of
 from tasks.embedding import prepare_space
 from tasks.indexing import survey_projects
 from tasks.shared import shared_index
 
-Projects = Annotated[
-    list[str] | None,
-    Field(title="Projects", description="Slugs of the projects; none given means all."),
-]
-
 
 @flow(name="reindex", log_prints=False)
-def reindex(projects: Projects = None, scopes: Scopes = None, full: Full = False) -> State[Any]:
-    """Bring projects up to date; one that fails stops no other, and is named at the end."""
+def reindex(
+    projects: list[str] | None = None, scopes: list[Scope] | None = None, full: bool = False
+) -> State[Any]:
+    """Bring projects up to date; one that fails stops no other, and is named at the end.
+
+    Args:
+        projects: Slugs of the projects; none given means all of projects.toml.
+        scopes: Kinds of source to bring up to date; none given means all.
+        full: Read and write every document anew, changed or not.
+    """
     index = shared_index()
     slugs = projects or [p.slug for p in index.configuration.projects]
     for slug in slugs:

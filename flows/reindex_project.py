@@ -10,14 +10,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 from prefect import flow, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed
 from prefect.utilities.annotations import quote
-from pydantic import Field
 
 from concordance.adapters.postgres.projects import Hold
 from concordance.errors import ConcordanceError, ProjectBusy, ProviderError, RunSuperseded
@@ -32,31 +31,19 @@ from tasks.embedding import fill_vectors
 from tasks.indexing import fetch_source, plan_files, plan_sessions, record_coverage, write_rows
 from tasks.shared import shared_index
 
-ProjectSlug = Annotated[
-    str, Field(title="Project", description="A project's slug, as projects.toml has it.")
-]
-Scopes = Annotated[
-    list[Scope] | None,
-    Field(title="Scopes", description="Kinds of source to bring up to date; none given means all."),
-]
-Full = Annotated[
-    bool,
-    Field(title="Full", description="Read and write every document anew, changed or not."),
-]
-Embed = Annotated[
-    bool,
-    Field(
-        title="Embed",
-        description="Fill in vectors afterwards; if off, the text is found by words.",
-    ),
-]
-
 
 @flow(name="reindex-project", flow_run_name="reindex {project}", log_prints=False)
 def reindex_project(
-    project: ProjectSlug, scopes: Scopes = None, full: Full = False, embed: Embed = True
+    project: str, scopes: list[Scope] | None = None, full: bool = False, embed: bool = True
 ) -> State[Any]:
-    """Bring one project up to date and say what its coverage came to."""
+    """Bring one project up to date and say what its coverage came to.
+
+    Args:
+        project: A project's slug, as projects.toml has it.
+        scopes: Kinds of source to bring up to date; none given means all.
+        full: Read and write every document anew, changed or not.
+        embed: Fill in vectors afterwards; if off, the text is found by its words alone.
+    """
     index = shared_index()
     index.project(project)
     wanted = list(scopes or ALL_SCOPES)

@@ -12,7 +12,11 @@ from tasks.search import hybrid_search_task
 
 @flow(name="search", flow_run_name="search", log_prints=False, persist_result=True)
 def search(request: SearchRequest) -> dict[str, Any]:
-    """Answer one question; the result is the answer as JSON."""
+    """Answer one question; the result is the answer as JSON.
+
+    Args:
+        request: The question, what to search, and how.
+    """
     answer = hybrid_search_task(request)
     found: dict[str, Any] = answer.model_dump(mode="json")
     return found

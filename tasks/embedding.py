@@ -25,7 +25,7 @@ def fill_vectors(
     projects: list[str] | None, started: datetime, limit: int | None = None
 ) -> Embedded:
     """Embed what is pending in these projects, or in all."""
-    subject = ", ".join(projects) if projects is not None and len(projects) < 4 else "all projects"
+    subject = projects[0] if projects is not None and len(projects) == 1 else "texts"
     done = shared_index().fill_vectors(
         projects, started=started, limit=limit, progress=announcer("embed", subject)
     )

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from concordance.adapters.git_environment import Credential
 from concordance.errors import SettingsError
 from concordance.index import Index
-from concordance.settings import Configuration, Project
+from concordance.settings import Project
 
 _lock = threading.Lock()
 _opened: list[Index] = []
@@ -30,13 +30,11 @@ def shared_index() -> Index:
         return _opened[0]
 
 
-def use_configuration(configuration: Configuration) -> Index:
-    """Open this process's index with a configuration in hand, instead of the environment's."""
+def adopt_index(index: Index) -> None:
+    """Use an index that is open already, for programs and tests that configure it themselves."""
     close_shared()
     with _lock:
-        _opened.append(Index.open(configuration))
-        atexit.register(close_shared)
-        return _opened[0]
+        _opened.append(index)
 
 
 def close_shared() -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import sql
+from pydantic import SecretStr
 
 from concordance.adapters.embedded_postgres import EmbeddedPostgres
 from concordance.adapters.postgres.database import Database, create_database
 from concordance.adapters.postgres.schema import migrate
 from concordance.index import Index
 from concordance.settings import Configuration, Project, Settings
-from pydantic import SecretStr
 from tests.fake_ollama import FakeOllama
 
 _numbers = itertools.count(1)
@@ -49,9 +49,7 @@ def database_url(server_url: str) -> Iterator[str]:
         )
     yield psycopg.conninfo.make_conninfo(server_url, dbname=name)
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
-        )
+        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ file, table and key. What the values mean is `concordance.settings`' matter.
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ from concordance.settings import Configuration, Credentials, Project, Settings
 
 PREFIX = "CONCORDANCE_"
 # What git and ssh need of the caller's environment; nothing else reaches them.
-GIT_VARIABLES = ("PATH", "SSH_AUTH_SOCK", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY")
+GIT_VARIABLES = (
+    *("PATH", "TMPDIR", "LD_LIBRARY_PATH", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "http_proxy", "https_proxy"),
+    *("HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
+)
 
 
 def process_environment() -> dict[str, str]:
@@ -71,15 +76,13 @@ def write_projects_file(environ: Mapping[str, str], table: str) -> Path:
         ProjectsFileError: The file would not be valid with the table, or can't be written.
     """
     path = Path(environ.get(f"{PREFIX}PROJECTS_FILE") or "projects.toml").absolute()
-    before = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-    after = f"{before.rstrip()}\n\n{table}".lstrip()
     try:
+        before = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
+        after = f"{before.rstrip()}\n\n{table}".lstrip()
         tables = tomllib.loads(after)
         _read_projects(tables.get("projects", []), path)
-        draft = path.with_name(f".{path.name}.new")
-        draft.write_text(after, encoding="utf-8")
-        draft.replace(path)
-    except tomllib.TOMLDecodeError as error:
+        _replace(path.resolve(), after)
+    except (tomllib.TOMLDecodeError, UnicodeError) as error:
         raise ProjectsFileError(f"{path} is not TOML: {error}") from error
     except OSError as error:
         raise ProjectsFileError(f"{path} can't be written: {error.strerror}") from error
@@ -102,6 +105,21 @@ def read_secret(environ: Mapping[str, str], credentials: Credentials) -> SecretS
     return SecretStr(value)
 
 
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all, with the rights that it had: it may hold a password."""
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor is no path
+            if path.exists():
+                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+            file.write(text.encode())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def _read_file(path: Path, *, required: bool) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -118,15 +136,19 @@ def _read_file(path: Path, *, required: bool) -> dict[str, Any]:
         raise ProjectsFileError(f"{path} can't be read: {error.strerror}") from error
 
 
-def _read_settings(environ: Mapping[str, str], table: Mapping[str, Any], path: Path) -> Settings:
+def _read_settings(environ: Mapping[str, str], table: Any, path: Path) -> Settings:
+    if not isinstance(table, dict):
+        raise SettingsError(f"{path}: 'settings' is no table", hint="Write [settings]")
     values: dict[str, Any] = {"home": platformdirs.user_state_path("concordance")}
     values |= table
+    if isinstance(table.get("home"), str):
+        values["home"] = _beside(path, Path(table["home"]))
     sources = dict.fromkeys(table, f"{path}, [settings]")
     for name in Settings.model_fields:
         variable = f"{PREFIX}{name.upper()}"
         given = environ.get(variable)
         if given:
-            values[name] = given.split(",") if name == "allowed_schemes" else given
+            values[name] = _names(given) if name == "allowed_schemes" else given
             sources[name] = f"variable {variable}"
     try:
         settings = Settings.model_validate(values)
@@ -135,8 +157,12 @@ def _read_settings(environ: Mapping[str, str], table: Mapping[str, Any], path: P
             _first(error, lambda key: sources.get(key, f"setting '{key}'"))
         ) from None
     return settings.model_copy(
-        update={"home": settings.home.expanduser().absolute(), "projects_file": path.absolute()}
+        update={"home": _own_home(settings.home).absolute(), "projects_file": path.absolute()}
     )
+
+
+def _names(given: str) -> list[str]:
+    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _read_projects(entries: Any, path: Path) -> tuple[Project, ...]:
@@ -168,22 +194,36 @@ def _read_project(entry: Any, number: int, path: Path) -> Project:
         project = Project.model_validate(entry)
     except ValidationError as error:
         raise ProjectsFileError(_first(error, lambda _: where)) from None
-    base = path.absolute().parent
     sessions = tuple(
-        source.model_copy(update={"path": base / source.path.expanduser()})
+        source.model_copy(update={"path": _beside(path, source.path)})
         for source in project.sessions
     )
     update: dict[str, Any] = {"sessions": sessions}
     if project.path is not None:
-        update["path"] = base / project.path.expanduser()
+        update["path"] = _beside(path, project.path)
     return project.model_copy(update=update)
 
 
-def _first(error: ValidationError, where: Any) -> str:
+def _beside(file: Path, named: Path) -> Path:
+    """A path that a file names, from the file's own folder."""
+    return file.absolute().parent / _own_home(named)
+
+
+def _own_home(named: Path) -> Path:
+    try:
+        return named.expanduser()
+    except RuntimeError:
+        raise SettingsError(
+            f"the path '{named}' starts at a home folder that this machine does not know"
+        ) from None
+
+
+def _first(error: ValidationError, where: Callable[[str], str]) -> str:
     """The first fault, with its place; the value itself stays out, as it may be a secret."""
     fault = error.errors(include_input=False, include_url=False)[0]
-    key = ".".join(str(part) for part in fault["loc"]) or "the whole table"
-    message = fault["msg"].removeprefix("Value error, ")
+    key = ".".join(str(part) for part in fault["loc"])
+    message = "there is no such key" if fault["type"] == "extra_forbidden" else fault["msg"]
+    message = message.removeprefix("Value error, ")
     top = str(fault["loc"][0]) if fault["loc"] else ""
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{where(top)}, key '{key}': {message}{more}"
+    return f"{where(top)}{f', key {key!r}' if key else ''}: {message}{more}"

@@ -39,7 +39,7 @@ class TreeEntry:
     size: int | None
 
 
-class BlobUnreadable(Exception):  # noqa: N818 - says what happened; never leaves the adapter
+class BlobUnreadable(Exception):
     """The object store lacks this blob, or can't give it back as it was stored."""
 
 

@@ -30,11 +30,11 @@ _READ_BYTES: Final = 1 << 16
 _KEPT_OF_STDERR: Final = 1 << 16
 
 
-class DeadlinePassed(Exception):  # noqa: N818 - says what happened; never leaves the adapter
+class DeadlinePassed(Exception):
     """The time was up; nothing of what had been started is left."""
 
 
-class OutputTooLong(Exception):  # noqa: N818 - likewise
+class OutputTooLong(Exception):
     """The program wrote more than the caller wanted to hold; nothing of it is left."""
 
 

@@ -11,7 +11,8 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 from concordance.errors import LogsUnreadable
 from concordance.settings import SessionSource
@@ -29,13 +30,17 @@ class LogFile:
 def list_logs(sources: Sequence[SessionSource]) -> list[LogFile]:
     """Every log file of the sources, by path; links are followed for the source itself only.
 
+    What is no regular file, such as a pipe, is no log.
+
     Raises:
         LogsUnreadable: A source is missing, or a folder or file below it can't be looked at.
     """
     found: dict[Path, LogFile] = {}
     for source in sources:
         for path in _walk(source):
-            found[path] = _look(path)
+            status = _look(path, follow=path == source.path)
+            if stat.S_ISREG(status.st_mode):
+                found[path] = LogFile(path, status.st_size, status.st_mtime_ns)
     return [found[path] for path in sorted(found)]
 
 
@@ -50,7 +55,7 @@ def marker(logs: Iterable[LogFile]) -> str:
 
 
 def read_log(log: LogFile) -> bytes:
-    """The bytes of a log, up to the size that it was listed with: what came later is read next time.
+    """The bytes of a log, up to its listed size: what came later is read next time.
 
     Raises:
         LogsUnreadable: The file went away or can't be read.
@@ -63,11 +68,7 @@ def read_log(log: LogFile) -> bytes:
 
 
 def _walk(source: SessionSource) -> list[Path]:
-    try:
-        mode = source.path.stat().st_mode
-    except OSError as error:
-        raise _unreadable(source.path, error) from error
-    if stat.S_ISREG(mode):
+    if stat.S_ISREG(_look(source.path, follow=True).st_mode):
         return [source.path]
 
     def stop(error: OSError) -> None:
@@ -78,27 +79,30 @@ def _walk(source: SessionSource) -> list[Path]:
         folders.sort()
         for name in names:
             path = Path(folder) / name
-            if _matches(path.relative_to(source.path), source.pattern) and not path.is_symlink():
+            if _matches(path.relative_to(source.path).parts, tuple(source.pattern.split("/"))):
                 found.append(path)
     return found
 
 
-def _matches(relative: Path, pattern: str) -> bool:
+def _matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     """Whether a path fits the pattern; `**/` stands for any number of folders, none included."""
-    path = PurePosixPath(relative.as_posix())
-    return path.match(pattern.removeprefix("**/"))
+    if not parts or not pattern:
+        return not parts and set(pattern) <= {"**"}
+    if pattern[0] == "**":
+        return _matches(parts[1:], pattern) or _matches(parts, pattern[1:])
+    return fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
 
 
-def _look(path: Path) -> LogFile:
+def _look(path: Path, *, follow: bool) -> os.stat_result:
     try:
-        status = path.stat()
+        return path.stat(follow_symlinks=follow)
     except OSError as error:
         raise _unreadable(path, error) from error
-    return LogFile(path, status.st_size, status.st_mtime_ns)
 
 
 def _unreadable(path: Path, error: OSError) -> LogsUnreadable:
+    named = str(path).encode(errors="backslashreplace").decode()
     return LogsUnreadable(
-        f"session logs at {path} can't be read: {error.strerror or type(error).__name__}",
+        f"session logs at {named} can't be read: {error.strerror or type(error).__name__}",
         hint="Nothing was deleted. Check the path and its rights",
     )

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -23,6 +22,7 @@ from urllib.parse import urlsplit
 import httpx
 import ollama
 
+from concordance.adapters.clock import utc_now
 from concordance.adapters.embedding import MAX_DIMENSIONS, TextFailure, Vector, within_deadline
 from concordance.errors import (
     BadEmbedding,
@@ -81,7 +81,7 @@ _FAILURES = (
 _DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
-class _Doubt(Exception):  # noqa: N818 - it is no error yet
+class _Doubt(Exception):
     """A failure that may be one text's fault; `error` is what it is if all texts share it."""
 
     def __init__(self, error: ProviderError, reason: str) -> None:
@@ -389,7 +389,7 @@ def _retry_after(response: httpx.Response) -> float | None:
         date = parsedate_to_datetime(value)
     except ValueError:
         return None
-    return max(0.0, (date - datetime.now(UTC)).total_seconds()) if date.tzinfo else None
+    return max(0.0, (date - utc_now()).total_seconds()) if date.tzinfo else None
 
 
 def _pooled(rows: Matrix, pieces: Sequence[str]) -> Vector | TextFailure:

@@ -2,6 +2,9 @@
 
 What belongs here: the process, its address and its health, over plain HTTP. Prefect itself is not
 imported; the server is the `prefect` program of this installation.
+
+A server inherits a lock and holds it as long as it lives. So a number of a process that was given
+to another one since, after a crash or a restart of the machine, is never taken for the server's.
 """
 
 from __future__ import annotations
@@ -14,18 +17,23 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 
 from concordance.errors import OrchestrationError
 
 START_SECONDS = 90.0
 STOP_SECONDS = 15.0
+DEAF_SECONDS = 30.0
 _HEALTH_SECONDS = 2.0
+_PORTS = range(1, 65_536)
+# A proxy can't reach this machine's loopback, whatever the environment says of it.
+_LOCAL = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 # What every Prefect process of ours is told. The recorder settings keep it from dropping task runs
 # under load; the V2 pages ask an outside host even with analytics off.
@@ -66,6 +74,7 @@ class PrefectServer:
     def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
         self._folder = home / "prefect"
         self._state = self._folder / "server.json"
+        self._alive = self._folder / "server.alive"
         self._environment = dict(environment) | PREFECT_VARIABLES
         self._environment["PREFECT_HOME"] = str(self._folder)
         self._environment.pop("PREFECT_API_URL", None)
@@ -82,11 +91,8 @@ class PrefectServer:
 
     def find(self) -> RunningServer | None:
         """The server, if it runs and answers."""
-        try:
-            found = RunningServer(**json.loads(self._state.read_text(encoding="utf-8")))
-        except (FileNotFoundError, ValueError, TypeError):
-            return None
-        return found if _answers(found) else None
+        found = self._recorded()
+        return found if found is not None and _answers(found) else None
 
     def ensure(self, *, on_start: Callable[[], None] = lambda: None) -> RunningServer:
         """The server, started if it isn't there; processes that ask at once start one.
@@ -96,9 +102,9 @@ class PrefectServer:
         """
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._locked():
-            found = self.find()
+            found = self._recorded()
             if found is not None:
-                return found
+                return _patiently(found)
             on_start()
             return self._start()
 
@@ -111,13 +117,13 @@ class PrefectServer:
         if not self._folder.exists():
             return False
         with self._locked():
-            found = self.find()
+            found = self._recorded()
             if found is None:
                 self._state.unlink(missing_ok=True)
                 return False
             for number in (signal.SIGTERM, signal.SIGKILL):
                 _signal_group(found.pid, number)
-                if _gone(found, STOP_SECONDS):
+                if self._gone(found, STOP_SECONDS):
                     self._state.unlink(missing_ok=True)
                     return True
         raise OrchestrationError(f"the Prefect server (process {found.pid}) did not end")
@@ -126,7 +132,7 @@ class PrefectServer:
         port = _free_port()
         command = [sys.executable, "-m", "prefect", "server", "start"]
         command += ["--host", "127.0.0.1", "--port", str(port)]
-        with self.log.open("wb") as log:
+        with self.log.open("wb") as log, self._life() as life:
             process = subprocess.Popen(  # noqa: S603 - our own program, no shell
                 command,
                 stdin=subprocess.DEVNULL,
@@ -135,19 +141,77 @@ class PrefectServer:
                 cwd=self._folder,
                 env=self._environment,
                 start_new_session=True,
+                pass_fds=(life,),
             )
         server = RunningServer(process.pid, port)
+        try:
+            # At once: should this process be killed now, the next one finds the server.
+            self._state.write_text(json.dumps(asdict(server)), encoding="utf-8")
+            self._await(server, process)
+        except BaseException:
+            _signal_group(process.pid, signal.SIGKILL)
+            process.wait()
+            self._state.unlink(missing_ok=True)
+            raise
+        process.returncode = 0  # it outlives this process, which need not wait for it
+        return server
+
+    def _await(self, server: RunningServer, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + START_SECONDS
         while not _answers(server):
             if process.poll() is not None or time.monotonic() > deadline:
-                _signal_group(process.pid, signal.SIGKILL)
                 raise OrchestrationError(
                     f"the Prefect server did not start: {self._last_words()}",
                     hint=f"Its log is {self.log}",
                 )
             time.sleep(0.1)
-        self._state.write_text(json.dumps(asdict(server)), encoding="utf-8")
-        return server
+
+    def _recorded(self) -> RunningServer | None:
+        """The server that was started last, if it lives; it need not answer."""
+        try:
+            value = json.loads(self._state.read_text(encoding="utf-8"))
+            pid, port = value["pid"], value["port"]
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        # 0 and 1 would be this process's own group, and the machine's first process.
+        if type(pid) is not int or type(port) is not int or pid <= 1 or port not in _PORTS:
+            return None
+        return RunningServer(pid, port) if self._lives() else None
+
+    def _lives(self) -> bool:
+        """Whether a server holds its lock."""
+        try:
+            descriptor = os.open(self._alive, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    @contextmanager
+    def _life(self) -> Iterator[int]:
+        """A locked file for a server to inherit; a new one each time, so that no old one counts."""
+        self._alive.unlink(missing_ok=True)
+        descriptor = os.open(self._alive, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _gone(self, server: RunningServer, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with suppress(ChildProcessError):  # another process started it
+                os.waitpid(server.pid, os.WNOHANG)
+            if not self._lives():
+                return True
+            time.sleep(0.1)
+        return False
 
     def _last_words(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
@@ -166,47 +230,37 @@ class PrefectServer:
 
 def is_healthy(api_url: str) -> bool:
     """Whether a Prefect API answers at an address."""
-    try:
-        with urllib.request.urlopen(  # noqa: S310 - an address of the user's own settings
-            f"{api_url.rstrip('/')}/health", timeout=_HEALTH_SECONDS
-        ) as answer:
-            return bool(answer.status == 200)  # noqa: PLR2004 - HTTP's own number
-    except (OSError, ValueError, urllib.error.URLError):
-        return False
+    return _health(api_url, urllib.request.build_opener())
 
 
 def _answers(server: RunningServer) -> bool:
-    return is_healthy(server.api_url)
+    return _health(server.api_url, _LOCAL)
 
 
-def _gone(server: RunningServer, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            os.waitpid(server.pid, os.WNOHANG)
-        except ChildProcessError:
-            pass  # another process started it
-        if not _answers(server) and not _exists(server.pid):
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def _exists(pid: int) -> bool:
+def _health(api_url: str, opener: urllib.request.OpenerDirector) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        with opener.open(f"{api_url.rstrip('/')}/health", timeout=_HEALTH_SECONDS) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except (OSError, ValueError, HTTPException):
         return False
-    except PermissionError:
-        return True
-    return True
+
+
+def _patiently(server: RunningServer) -> RunningServer:
+    """Wait for a server that lives: a busy machine can make it late."""
+    deadline = time.monotonic() + DEAF_SECONDS
+    while not _answers(server):
+        if time.monotonic() > deadline:
+            raise OrchestrationError(
+                f"the Prefect server (process {server.pid}) runs and does not answer",
+                hint="Stop it with 'concordance down', then try again",
+            )
+        time.sleep(0.1)
+    return server
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
-    try:
+    with suppress(ProcessLookupError):  # it has ended already
         os.killpg(pid, number)
-    except ProcessLookupError:
-        pass  # it has ended already
 
 
 def _free_port() -> int:

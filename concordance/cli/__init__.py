@@ -6,6 +6,8 @@ and nothing imports it.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -13,7 +15,7 @@ from concordance.errors import ConcordanceError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit: 0 good, 1 something failed and is named, 2 the command was wrong."""
+    """Run one command and exit: 0 good, 1 something failed and is named, 2 wrong command."""
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -39,6 +41,10 @@ def run(arguments: Sequence[str]) -> int:
     except ConcordanceError as error:
         errors.print(Text(f"concordance: {safe(str(error))}", style="red"), soft_wrap=True)
         return 1
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; what Python still holds must go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         errors.print("concordance: interrupted; what was committed stays, the next run goes on")
         return 130

@@ -1,7 +1,7 @@
 """`concordance demo`: the main job on two small projects, with nothing set up before.
 
 What belongs here: making the second project, running the job as anybody would, and showing what it
-found. Everything lies in one folder, which can be deleted.
+found. The projects and the state directory lie in one folder, apart from any other index.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Finding:
 
 @app.command
 def doctor(*, json: Json = False) -> int:
-    """Check Postgres, pgvector, git, the embedding provider and Prefect, and say how to mend them."""
+    """Check Postgres, pgvector, git, the embedding provider and Prefect; say how to mend them."""
     findings = list(_examine())
     if json:
         print_json({"findings": [asdict(finding) for finding in findings]})

@@ -6,13 +6,18 @@ settings at that moment. This is the one place of the package that reaches for `
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from concordance.adapters.environment import process_environment, set_process_variables
+from concordance.adapters.environment import (
+    force_process_variables,
+    process_environment,
+    set_process_variables,
+)
 from concordance.adapters.prefect_server import PREFECT_VARIABLES, PrefectServer, is_healthy
 from concordance.errors import OrchestrationError
 from concordance.models import Scope
@@ -72,21 +77,33 @@ def run_backfill(slugs: Sequence[str], *, retry_refused: bool) -> State[Any]:
     )
 
 
-def serve_deployments(root: Path) -> int:
+def serve_deployments(configuration: Configuration, root: Path) -> int:
     """Deploy everything in `deployments/prefect.yaml`, then work on it until interrupted.
+
+    Runs start in `root`, whatever folder this was called from, so paths are made absolute first.
 
     Raises:
         OrchestrationError: Prefect refused the work pool or a deployment.
     """
+    settings = configuration.settings
+    force_process_variables(
+        {
+            "CONCORDANCE_ROOT": str(root),
+            "CONCORDANCE_HOME": str(settings.home),
+            "CONCORDANCE_PROJECTS_FILE": str(settings.projects_file),
+        }
+    )
     _prefect(root, "work-pool", "create", WORK_POOL, "--type", "process", "--overwrite")
     _prefect(root, "--no-prompt", "deploy", "--all", "--prefect-file", str(DEPLOYMENTS))
     worker = _command("worker", "start", "--pool", WORK_POOL)
     with subprocess.Popen(worker, cwd=root, env=process_environment()) as process:  # noqa: S603 - our own program
+        # A worker ends its runs first; it must not be left behind when this process is ended.
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         while True:
             try:
                 return process.wait()
             except KeyboardInterrupt:
-                continue  # the worker got it too, and ends its runs first
+                continue  # a terminal has sent it to the worker, too
 
 
 def project_root() -> Path:

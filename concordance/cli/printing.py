@@ -27,7 +27,10 @@ from concordance.models import (
     SessionOrigin,
 )
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Control characters but tab and line feed, turns of the writing direction, halves of characters.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _STATE_STYLE = {
     CoverageState.COMPLETE: "green",
     CoverageState.LEXICAL_ONLY: "yellow",
@@ -108,7 +111,7 @@ def print_answer(console: Console, answer: Answer) -> None:
     for hit in answer.hits:
         print_hit(console, hit)
     if not answer.hits:
-        console.print(Text(f"Nothing found: {answer.empty_reason}", style="bold"))
+        console.print(Text(f"Nothing found: {safe(answer.empty_reason or '')}", style="bold"))
     shaky = [
         f"{f.project} {f.scope.value} is {f.state.value}"
         for f in answer.freshness

@@ -85,6 +85,8 @@ def add(  # noqa: PLR0913 - one parameter an option
     ] = None,
 ) -> int:
     """Add a git project, by URL or by path, to projects.toml."""
+    if token_env and secret_block:
+        raise ProjectsFileError("a token lies in one place: give --token-env or --secret-block")
     entry: dict[str, Any] = {"slug": slug}
     is_path = "://" not in location and not _looks_like_ssh(location)
     entry["path" if is_path else "url"] = location
@@ -114,10 +116,8 @@ def check(*projects: str, json: Json = False) -> int:
     """Ask each project's remote, and look at its session logs, without indexing anything."""
     configuration = read_configuration(process_environment())
     slugs = list(projects) or [project.slug for project in configuration.projects]
-    rows = []
     with Index.open(configuration) as index:
-        for slug in slugs:
-            rows.append(_check(index, index.project(slug)))
+        rows = [_check(index, index.project(slug)) for slug in slugs]
     if json:
         print_json({"projects": rows})
     else:

@@ -91,7 +91,7 @@ def serve(*, verbose: Verbose = True) -> int:
     configuration = _configuration(())
     url = _connect(configuration, verbose=verbose)
     ERR.print(Text(f"Prefect UI: {url.removesuffix('/api')}", style="bold"))
-    return orchestration.serve_deployments(orchestration.project_root())
+    return orchestration.serve_deployments(configuration, orchestration.project_root())
 
 
 @app.command

@@ -88,8 +88,8 @@ def session_document(
         scope=Scope.SESSION,
         kind="session",
         name=storable_name(session.session_id),
-        source=str(source),
-        content_id=session.content_id,
+        source=storable_name(str(source)),
+        content_id=_digest(session.content_id, str(source)),
         bytes=session.bytes,
         status=DocumentStatus.INDEXED if passages else DocumentStatus.EMPTY,
         reason=None if passages else "nobody said anything in it",
@@ -105,8 +105,8 @@ def problem_document(problem: LineProblem, source: Path, *, chunker: str) -> Doc
         scope=Scope.SESSION,
         kind="session",
         name=storable_name(f"{source}#line {problem.line}"),
-        source=str(source),
-        content_id=hashlib.sha256(f"{problem.line}\0{problem.reason}".encode()).hexdigest(),
+        source=storable_name(str(source)),
+        content_id=_digest(str(problem.line), problem.reason),
         bytes=0,
         status=DocumentStatus.SKIPPED if problem.unfinished else DocumentStatus.FAILED,
         reason=f"line {problem.line}: {problem.reason}",
@@ -138,6 +138,10 @@ def storable_name(name: str) -> str:
         return data.decode()
     digest = hashlib.sha256(data).hexdigest()[:16]
     return f"{data[: MOST_NAME_BYTES - 32].decode(errors='ignore')}…{digest}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
 
 
 def _file_passage(chunk: Chunk, title: str | None) -> Passage:

@@ -48,7 +48,7 @@ def judge(counted: Counted) -> Verdict:
     return _unsettled(counted) or _settled(counted)
 
 
-def _unsettled(c: Counted) -> Verdict | None:
+def _unsettled(c: Counted) -> Verdict | None:  # noqa: PLR0911 - one answer a state
     """The last attempt failed or is not over: what is stored may not be what the source holds."""
     known = c.last_success is not None
     if c.attempt_error is not None:

@@ -6,7 +6,8 @@ from urllib.parse import quote, urlsplit
 
 from concordance.settings import SCP_STYLE
 
-_GITHUB_LIKE = ("github.com", "codeberg.org", "gitea.com")
+_GITEA_LIKE = ("codeberg.org", "gitea.com")
+_KNOWN_HOSTS = ("github.com", "gitlab.com", *_GITEA_LIKE)
 
 
 def web_address(location: str, web_url: str | None) -> str | None:
@@ -15,23 +16,28 @@ def web_address(location: str, web_url: str | None) -> str | None:
         return web_url.rstrip("/")
     if SCP_STYLE.fullmatch(location):
         host, _, path = location.partition("@")[2].partition(":")
-    else:
+    elif "://" in location:
         parts = urlsplit(location)
         host, path = parts.hostname or "", parts.path
-    if host not in (*_GITHUB_LIKE, "gitlab.com"):
+    else:
         return None
-    return f"https://{host}/{path.strip('/').removesuffix('.git')}"
+    if host.lower() not in _KNOWN_HOSTS:
+        return None
+    # An address may hold escapes already; a path after a colon may hold anything.
+    return f"https://{host.lower()}/{quote(path.strip('/').removesuffix('.git'), safe='/%~')}"
 
 
 def line_link(web: str | None, *, path: str, commit: str, start: int, end: int) -> str | None:
-    """The address of some lines of a file at a commit, or None where the host is not known."""
+    """The address of some lines of a file at a commit, or None where the host is not known.
+
+    A rendered Markdown page has no line numbers; each host has a word that shows the source.
+    """
     if web is None:
         return None
     where = quote(path)
     host = urlsplit(web).hostname or ""
     if host.startswith("gitlab."):
-        return f"{web}/-/blob/{commit}/{where}#L{start}-{end}"
-    if host in ("codeberg.org", "gitea.com"):
-        return f"{web}/src/commit/{commit}/{where}#L{start}-L{end}"
-    # A rendered Markdown page has no line numbers; ?plain=1 shows the source.
+        return f"{web}/-/blob/{commit}/{where}?plain=1#L{start}-{end}"
+    if host in _GITEA_LIKE:
+        return f"{web}/src/commit/{commit}/{where}?display=source#L{start}-L{end}"
     return f"{web}/blob/{commit}/{where}?plain=1#L{start}-L{end}"

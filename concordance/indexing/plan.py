@@ -32,19 +32,39 @@ class Stored(Protocol):
     """What the planner needs to know of a stored document."""
 
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """The number of its row."""
+        ...
+
     @property
-    def scope(self) -> Scope: ...
+    def scope(self) -> Scope:
+        """The scope that it is stored in."""
+        ...
+
     @property
-    def kind(self) -> Kind: ...
+    def kind(self) -> Kind:
+        """Whether it is a file or a session."""
+        ...
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its path, or its session's id."""
+        ...
+
     @property
-    def content_id(self) -> str: ...
+    def content_id(self) -> str:
+        """What tells its content from another."""
+        ...
+
     @property
-    def status(self) -> DocumentStatus: ...
+    def status(self) -> DocumentStatus:
+        """What became of it."""
+        ...
+
     @property
-    def chunker(self) -> str: ...
+    def chunker(self) -> str:
+        """The fingerprint of how it was cut."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

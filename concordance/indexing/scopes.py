@@ -35,7 +35,7 @@ def place(path: str, rules: ScopeRules, adr_dir: str | None) -> Placed:
         _, _, scope, folder = max(matches, key=lambda m: (m[0], m[1]))
         kind = "excluded folder" if scope is None else f"{scope.value} folder"
         return Placed(scope, f"{kind} '{folder or '/'}'")
-    if rules.root_readme and "/" not in path and low.rsplit(".", 1)[0] == "readme":
+    if rules.root_readme and low.rsplit(".", 1)[0] == "readme":
         return Placed(Scope.DOCS, "README at the root")
     return Placed(None, "in no folder that a scope names")
 
@@ -54,9 +54,9 @@ def read_adr_dir(data: bytes) -> str | None:
 
     adr-tools writes one line: a folder, from the place of the file.
     """
-    text = data.decode("utf-8", errors="replace").strip()
-    first = text.split("\n", 1)[0].strip() if text else ""
-    parts = [part for part in first.replace("\\", "/").split("/") if part not in ("", ".")]
+    text = data.decode("utf-8-sig", errors="replace").strip()
+    first = text.split("\n", 1)[0].strip().replace("\\", "/")
+    parts = [part for part in first.split("/") if part not in ("", ".")]
     if not parts or ".." in parts or first.startswith("/"):
         return None
     return "/".join(parts) + "/"

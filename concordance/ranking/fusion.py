@@ -106,7 +106,10 @@ def _rrf(candidates: Sequence[Candidate], weight: float, k: int) -> list[Fused]:
 
 
 def _weighted(c: Candidate, weight: float) -> float:
-    """Absolute scores: the cosine, and the words' score bent into 0 to 1 so that it can't drown it."""
+    """Absolute scores: the cosine, and the words' score bent into 0 to 1, so as not to drown it.
+
+    A negative cosine says no more than 0 does: that the two have nothing in common.
+    """
     cosine = 0.0 if c.vector_score is None else max(0.0, c.vector_score)
     words = 0.0 if c.lexical_score is None else c.lexical_score / (1.0 + c.lexical_score)
     return weight * cosine + (1 - weight) * words

@@ -72,8 +72,10 @@ class Session:
 
 
 def group_sessions(events: Sequence[Event]) -> list[Session]:
-    """Sessions by id; where an event id stands twice in one session the last one wins, in its
-    first place."""
+    """Sessions by id.
+
+    Where an event id stands twice in one session the last one wins, in its first place.
+    """
     sessions: dict[str, dict[str, Event]] = {}
     titles: dict[str, str] = {}
     for event in events:

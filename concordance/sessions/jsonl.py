@@ -18,8 +18,12 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 SPEAKERS: dict[str, Speaker] = {"chat.message": "human", "agent.response": "agent"}
 
 
-class _Unusable(Exception):
+class _LineError(Exception):
     """A line that is no event; the message is the reason."""
+
+
+class _BrokenLineError(_LineError):
+    """A line that could be the beginning of a whole one."""
 
 
 def read_jsonl(data: bytes) -> LogContent:
@@ -37,16 +41,10 @@ def read_jsonl(data: bytes) -> LogContent:
             continue
         try:
             event = _read_event(line)
-        except json.JSONDecodeError as error:
-            unfinished = number == len(lines)
-            reason = (
-                "the line is not finished yet; it is read next time"
-                if unfinished
-                else f"not JSON: {error.msg} at character {error.pos + 1}"
-            )
-            problems.append(LineProblem(number, reason, unfinished))
-        except _Unusable as error:
-            problems.append(LineProblem(number, str(error)))
+        except _LineError as error:
+            unfinished = isinstance(error, _BrokenLineError) and number == len(lines)
+            reason = "the line is not finished yet; it is read next time"
+            problems.append(LineProblem(number, reason if unfinished else str(error), unfinished))
         else:
             if event is None:
                 left_out += 1
@@ -59,20 +57,22 @@ def _read_event(line: bytes) -> Event | None:
     try:
         value = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise _Unusable(f"not UTF-8 at byte {error.start + 1} of the line") from None
+        # Half a line may end within a character.
+        kind = _BrokenLineError if error.reason == "unexpected end of data" else _LineError
+        raise kind(f"not UTF-8 at byte {error.start + 1} of the line") from None
+    except json.JSONDecodeError as error:
+        raise _BrokenLineError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:
-        raise _Unusable("nested too deeply") from None
-    except json.JSONDecodeError:
-        raise
+        raise _LineError("nested too deeply") from None
     except ValueError as error:
         # A number of thousands of digits is JSON, and more than Python reads.
-        raise _Unusable(str(error).split(";")[0]) from None
+        raise _LineError(str(error).split(";")[0]) from None
     if not isinstance(value, dict):
-        raise _Unusable(f"an event is a JSON object, this is {type(value).__name__}")
+        raise _LineError(f"an event is a JSON object, this is {type(value).__name__}")
     speaker = SPEAKERS.get(value.get("type", "")) if isinstance(value.get("type"), str) else None
     if speaker is None:
         if not isinstance(value.get("type"), str):
-            raise _Unusable("'type' is missing or no text")
+            raise _LineError("'type' is missing or no text")
         return None
     return Event(
         session_id=_text(value, "session_id"),
@@ -88,7 +88,7 @@ def _read_event(line: bytes) -> Event | None:
 def _text(value: dict[str, Any], key: str, *, blank: bool = False) -> str:
     found = value.get(key)
     if not isinstance(found, str) or not (found.strip() or blank):
-        raise _Unusable(f"'{key}' is missing or no text")
+        raise _LineError(f"'{key}' is missing or no text")
     return _storable(found)
 
 
@@ -102,12 +102,12 @@ def _time(value: object) -> datetime | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise _Unusable("'occurred_at' is no text; write an ISO 8601 time")
+        raise _LineError("'occurred_at' is no text; write an ISO 8601 time")
     try:
-        found = datetime.fromisoformat(value)
+        found = datetime.fromisoformat(value.strip().upper())  # RFC 3339 allows a small z
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise _Unusable(f"'occurred_at' is no ISO 8601 time: {value[:40]!r}") from None
+        raise _LineError(f"'occurred_at' is no ISO 8601 time: {value[:40]!r}") from None
 
 
 def _storable(text: str) -> str:

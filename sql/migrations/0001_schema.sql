@@ -34,7 +34,9 @@ create table documents (
     commit     text,                    -- a commit at which the file has this content
     unique (project_id, kind, name)
 );
-create index documents_scope on documents (project_id, scope);
+-- Here and at the embeddings no two indexes begin alike: with statistics from an emptier table the
+-- planner takes any index whose first column fits, and would read a whole model for each row.
+create index documents_scope on documents (scope, project_id);
 
 create table chunks (
     id            bigint generated always as identity primary key,
@@ -56,6 +58,8 @@ create table chunks (
     unique (document_id, ordinal) deferrable initially deferred
 );
 create index chunks_content_hash on chunks (tenant_id, content_hash);
+-- For claims and counts of one project, and so that removing one does not read the whole table.
+create index chunks_project on chunks (project_id, content_hash);
 
 -- What the lexical leg scans, apart from the text: few heap pages are touched.
 create table lexical (
@@ -96,8 +100,8 @@ create table embeddings (
     primary key (model_id, chunk_id)
 );
 create index embeddings_chunk on embeddings (chunk_id);
-create index embeddings_content_hash on embeddings (model_id, content_hash);
-create index embeddings_scope on embeddings (model_id, project_id, scope);
+create index embeddings_content_hash on embeddings (content_hash, model_id);
+create index embeddings_scope on embeddings (project_id, scope, model_id);
 
 -- Texts that still want a vector. A text is listed once, however many passages share it.
 create table embedding_backlog (

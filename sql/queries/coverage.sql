@@ -7,7 +7,7 @@ from unnest(%(scopes)s::text[]) as s
 on conflict (project_id, scope) do nothing
 
 -- name: lock
--- In one order, so that two runs never wait for each other.
+-- In one order and before any change, so that two runs never wait for each other.
 select scope from coverage
 where project_id = %(project)s and scope = any(%(scopes)s)
 order by scope
@@ -73,11 +73,18 @@ where project_id = %(project)s and scope = any(%(scopes)s)
 
 -- name: confirm
 -- A run that opened an attempt since the survey looked keeps its own account.
-update coverage
+with unchanged as (
+    select project_id, scope from coverage
+    where project_id = any(%(projects)s) and scope = any(%(scopes)s)
+      and not attempt_open and attempt_error is null
+    order by project_id, scope
+    for update
+)
+update coverage c
 set last_attempt = %(now)s, last_success = %(now)s,
     last_complete = case when state = 'complete' then %(now)s else last_complete end
-where project_id = any(%(projects)s) and scope = any(%(scopes)s)
-  and not attempt_open and attempt_error is null
+from unchanged u
+where c.project_id = u.project_id and c.scope = u.scope
 
 -- name: set_embedding_error
 update coverage set embedding_error = %(error)s

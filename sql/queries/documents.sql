@@ -15,7 +15,7 @@ create temporary table if not exists incoming_chunks (
     position integer, ordinal integer, heading_path jsonb, start_line integer, end_line integer,
     start_char integer, end_char integer, event_id text, last_event_id text, speaker text,
     occurred_at timestamptz, content text, content_hash bytea,
-    document_id bigint, twin integer, chunk_id bigint
+    document_id bigint, twin integer, chunk_id bigint, is_new boolean
 ) on commit delete rows
 
 -- name: copy_documents
@@ -64,6 +64,31 @@ from (
 ) o
 where c.document_id = o.document_id and c.content_hash = o.content_hash and c.twin = o.twin
 
+-- name: number_new
+-- Their numbers are needed before they are written: the passages that they replace go last, so that
+-- a text that moved from one file to another finds its vector.
+update incoming_chunks c
+set chunk_id = n.id, is_new = true
+from (
+    select o.position, o.ordinal, nextval(pg_get_serial_sequence('chunks', 'id')) as id
+    from (
+        select position, ordinal from incoming_chunks where chunk_id is null
+        order by position, ordinal
+    ) o
+) n
+where c.position = n.position and c.ordinal = n.ordinal
+
+-- name: lock_unmatched
+-- Before any vector is written, as a worker that stores vectors locks in this order too.
+select k.id
+from chunks k
+join documents d on d.id = k.document_id
+join incoming_documents i
+    on d.project_id = %(project)s and d.kind = i.kind and d.name = i.name
+where not exists (select from incoming_chunks c where c.chunk_id = k.id)
+order by k.id
+for update of k
+
 -- name: delete_unmatched
 delete from chunks k
 using documents d, incoming_documents i
@@ -76,7 +101,7 @@ set ordinal = c.ordinal, start_line = c.start_line, end_line = c.end_line,
     start_char = c.start_char, end_char = c.end_char, event_id = c.event_id,
     last_event_id = c.last_event_id, speaker = c.speaker, occurred_at = c.occurred_at
 from incoming_chunks c
-where k.id = c.chunk_id
+where k.id = c.chunk_id and c.is_new is null
   and (k.ordinal, k.start_line, k.end_line, k.start_char, k.end_char, k.event_id, k.last_event_id,
        k.speaker, k.occurred_at)
       is distinct from
@@ -84,14 +109,16 @@ where k.id = c.chunk_id
        c.speaker, c.occurred_at)
 
 -- name: insert_chunks
-insert into chunks (tenant_id, project_id, document_id, ordinal, heading_path, start_line, end_line,
-    start_char, end_char, event_id, last_event_id, speaker, occurred_at, content, content_hash)
-select %(tenant)s, %(project)s, c.document_id, c.ordinal,
+insert into chunks (id, tenant_id, project_id, document_id, ordinal, heading_path, start_line,
+    end_line, start_char, end_char, event_id, last_event_id, speaker, occurred_at, content,
+    content_hash)
+overriding system value
+select c.chunk_id, %(tenant)s, %(project)s, c.document_id, c.ordinal,
     array(select jsonb_array_elements_text(c.heading_path)),
     c.start_line, c.end_line, c.start_char, c.end_char, c.event_id, c.last_event_id, c.speaker,
     c.occurred_at, c.content, c.content_hash
 from incoming_chunks c
-where c.chunk_id is null
+where c.is_new
 order by c.position, c.ordinal
 
 -- name: write_lexemes
@@ -127,6 +154,7 @@ cross join lateral (
     limit 1
 ) e
 where d.id = any(%(documents)s)
+order by m.id, k.id
 on conflict (model_id, chunk_id) do nothing
 
 -- name: queue_texts
@@ -144,7 +172,7 @@ on conflict (model_id, content_hash) do update
 
 -- name: rename
 update documents d
-set name = r.name, scope = r.scope
+set name = r.name, scope = r.scope, commit = coalesce(%(commit)s, d.commit)
 from unnest(%(ids)s::bigint[], %(names)s::text[], %(scopes)s::text[]) as r (id, name, scope)
 where d.id = r.id and d.project_id = %(project)s
 

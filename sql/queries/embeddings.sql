@@ -15,6 +15,9 @@ on conflict (tenant_id, fingerprint) do nothing
 -- name: lock_models
 select pg_advisory_xact_lock(%(class)s, %(tenant)s)
 
+-- name: lock_model
+select pg_advisory_xact_lock(%(class)s, %(model)s)
+
 -- name: retire_others
 update embedding_models set state = 'retired'
 where tenant_id = %(tenant)s and state = 'active' and fingerprint <> %(fingerprint)s
@@ -55,12 +58,13 @@ cross join lateral (
 ) e
 where k.tenant_id = %(tenant)s and k.content_hash = any(%(hashes)s)
   and not exists (select from embeddings y where y.model_id = %(model)s and y.chunk_id = k.id)
+order by k.id
 for key share of k skip locked
 on conflict (model_id, chunk_id) do nothing
 
 -- name: drop_settled
 -- Texts that no passage wants any more. The generation tells whether a run asked for one again
--- while this statement looked.
+-- while this statement looked. Rows that a run is writing are asked for again, so nobody waits.
 with settled as (
     select b.content_hash, b.generation
     from embedding_backlog b
@@ -71,28 +75,39 @@ with settled as (
         where k.tenant_id = b.tenant_id and k.content_hash = b.content_hash
           and not exists (
             select from embeddings e where e.model_id = b.model_id and e.chunk_id = k.id))
+), still as (
+    select b.content_hash
+    from embedding_backlog b
+    join settled s on s.content_hash = b.content_hash and s.generation = b.generation
+    where b.model_id = %(model)s
+    for update of b skip locked
 )
 delete from embedding_backlog b
-using settled s
-where b.model_id = %(model)s and b.content_hash = s.content_hash and b.generation = s.generation
+using still s
+where b.model_id = %(model)s and b.content_hash = s.content_hash
 returning b.content_hash
 
 -- name: claim
+-- Workers claim one after another, so no claim is judged by locks that are older than itself. Each
+-- goes forward from where it was, and asks
+-- for each text whether somebody wants it (a subquery with a limit stays one): no claim looks at
+-- the whole backlog.
 with candidate as (
     select b.model_id, b.content_hash
     from embedding_backlog b
     where b.model_id = %(model)s
+      and b.position > %(after)s
       and b.attempts < %(attempts)s
       and (b.attempted_at is null or b.attempted_at < %(before)s)
-      and not exists (
-        select from pg_locks l
+      and (b.claimed_by is null or b.claimed_by <> all (array(
+        select l.objid::bigint::integer from pg_locks l
         where l.locktype = 'advisory' and l.classid = %(worker_class)s and l.objsubid = 2
-          and l.objid = b.claimed_by
-          and l.database = (select oid from pg_database where datname = current_database()))
-      and exists (
-        select from chunks k
+          and l.database = (select oid from pg_database where datname = current_database()))))
+      and (
+        select true from chunks k
         where k.tenant_id = b.tenant_id and k.content_hash = b.content_hash
-          and (%(projects)s::integer[] is null or k.project_id = any(%(projects)s)))
+          and (%(projects)s::integer[] is null or k.project_id = any(%(projects)s))
+        limit 1)
     order by b.position
     limit %(most)s
     for update of b skip locked
@@ -101,7 +116,7 @@ update embedding_backlog b
 set claimed_by = %(worker)s
 from candidate c
 where b.model_id = c.model_id and b.content_hash = c.content_hash
-returning b.content_hash
+returning b.content_hash, b.position
 
 -- name: texts
 select distinct on (k.content_hash) k.content_hash, d.title, k.heading_path, k.content
@@ -117,21 +132,47 @@ select %(model)s, k.id, k.tenant_id, k.project_id, d.scope, k.content_hash, v.em
 from unnest(%(hashes)s::bytea[], %(vectors)s::vector[]) as v (content_hash, embedding)
 join chunks k on k.tenant_id = %(tenant)s and k.content_hash = v.content_hash
 join documents d on d.id = k.document_id
+order by k.id
 for key share of k skip locked
 on conflict (model_id, chunk_id) do nothing
 
 -- name: release
-update embedding_backlog set claimed_by = null
-where model_id = %(model)s and claimed_by = %(worker)s
+-- A row that a run is writing stays claimed: the claim is void as soon as the worker is gone.
+with own as (
+    select content_hash from embedding_backlog
+    where model_id = %(model)s and claimed_by = %(worker)s
+    for update skip locked
+)
+update embedding_backlog b set claimed_by = null
+from own
+where b.model_id = %(model)s and b.content_hash = own.content_hash
 
 -- name: refuse
+-- Locked in the order in which runs queue texts.
+with refused as (
+    select b.content_hash, v.reason
+    from embedding_backlog b
+    join unnest(%(hashes)s::bytea[], %(reasons)s::text[]) as v (content_hash, reason)
+        on v.content_hash = b.content_hash
+    where b.model_id = %(model)s
+    order by b.content_hash
+    for update of b
+)
 update embedding_backlog b
-set attempts = b.attempts + 1, attempted_at = %(now)s, reason = v.reason, claimed_by = null
-from unnest(%(hashes)s::bytea[], %(reasons)s::text[]) as v (content_hash, reason)
-where b.model_id = %(model)s and b.content_hash = v.content_hash
+set attempts = b.attempts + 1, attempted_at = %(now)s, reason = r.reason, claimed_by = null
+from refused r
+where b.model_id = %(model)s and b.content_hash = r.content_hash
 
 -- name: forgive
-update embedding_backlog set attempts = 0 where model_id = %(model)s and attempts > 0
+with refused as (
+    select content_hash from embedding_backlog
+    where model_id = %(model)s and attempts > 0
+    order by content_hash
+    for update
+)
+update embedding_backlog b set attempts = 0
+from refused r
+where b.model_id = %(model)s and b.content_hash = r.content_hash
 
 -- name: pending
 select count(*) as pending,
@@ -147,7 +188,9 @@ where b.model_id = %(model)s
 select count(*) as vectors from embeddings where model_id = %(model)s
 
 -- name: vector_index_exists
-select to_regclass(%(name)s) is not null as found
+-- Not to_regclass: that answers from a cache, which does not know what was made while we waited.
+select exists (
+    select from pg_indexes where schemaname = 'concordance' and indexname = %(name)s) as found
 
 -- name: create_vector_index
 select create_vector_index(%(model)s, %(dimensions)s)

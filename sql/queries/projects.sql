@@ -47,6 +47,11 @@ update projects set run_id = null where id = %(project)s and run_id = %(run)s
 -- Held to the end of the transaction, so that a run that takes over waits for this write.
 select run_id = %(run)s as held from projects where id = %(project)s for share
 
+-- name: keep_models
+-- Taken by who writes passages or counts them: a space that becomes active sees what
+-- they did, or they see the space.
+select pg_advisory_xact_lock_shared(%(class)s, tenant_id) from projects where id = %(project)s
+
 -- name: set_branch
 update projects set branch = %(branch)s where id = %(project)s and branch is distinct from %(branch)s
 

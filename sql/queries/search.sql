@@ -10,6 +10,9 @@ select set_config('plan_cache_mode', 'force_custom_plan', true),
        set_config('hnsw.iterative_scan', 'strict_order', true),
        set_config('statement_timeout', %(milliseconds)s::text, true)
 
+-- name: limit_time
+select set_config('statement_timeout', %(milliseconds)s::text, true)
+
 -- name: targets
 select p.id as project_id, p.slug, p.language, c.scope, c.state, c.reason,
        c.indexed_marker as indexed_commit, c.last_success, c.chunks, c.chunks_with_vector,

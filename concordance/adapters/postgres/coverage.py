@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from concordance.adapters.postgres.database import Connection, Database, fetch_all
+from concordance.adapters.postgres.projects import keep_models
 from concordance.indexing.coverage import Counted, judge
 from concordance.models import Scope, ScopeCoverage
 from sql import queries
@@ -45,7 +46,7 @@ def recount(
     key = {"project": project_id, "scopes": sorted(scopes)}
     # The lock comes first, in a statement of its own: the count then sees all that was committed
     # by whoever held it before.
-    connection.execute(ask["lock"], key)
+    _lock(connection, project_id, scopes)
     for counted in fetch_all(connection, ask["count"], key, Counted):
         verdict = judge(counted)
         connection.execute(
@@ -76,6 +77,7 @@ def open_attempt(
     now: datetime,
 ) -> None:
     """Note that rows are about to change: from here on nothing is complete."""
+    _lock(connection, project_id, scopes)
     connection.execute(
         queries("coverage")["open_attempt"],
         {"project": project_id, "scopes": list(scopes), "marker": marker, "now": now},
@@ -87,6 +89,7 @@ def fail_attempt(
     connection: Connection, project_id: int, scopes: Sequence[Scope], *, error: str, now: datetime
 ) -> None:
     """Note a failed attempt; success and completeness keep their times."""
+    _lock(connection, project_id, scopes)
     connection.execute(
         queries("coverage")["fail_attempt"],
         {"project": project_id, "scopes": list(scopes), "error": error, "now": now},
@@ -94,7 +97,7 @@ def fail_attempt(
     recount(connection, project_id, scopes, now=now)
 
 
-def close_attempt(
+def close_attempt(  # noqa: PLR0913 - one row's new values
     connection: Connection,
     project_id: int,
     scopes: Sequence[Scope],
@@ -104,6 +107,7 @@ def close_attempt(
     now: datetime,
 ) -> None:
     """Note that the rows show the source as of `marker`."""
+    _lock(connection, project_id, scopes)
     connection.execute(
         queries("coverage")["close_attempt"],
         {
@@ -145,11 +149,18 @@ def note_embedding(
     # One project a transaction: no run waits for the whole tenant to be counted.
     for project_id in touched:
         with database.transaction() as connection:
+            _lock(connection, project_id, list(Scope))
             connection.execute(
                 ask["set_embedding_error"],
                 {"tenant": tenant, "projects": [project_id], "error": error},
             )
             recount(connection, project_id, list(Scope), now=now)
+
+
+def _lock(connection: Connection, project_id: int, scopes: Sequence[Scope]) -> None:
+    """Keep the active space and these rows as they are, before anything is counted or changed."""
+    keep_models(connection, project_id)
+    connection.execute(queries("coverage")["lock"], {"project": project_id, "scopes": list(scopes)})
 
 
 def list_coverage(

@@ -7,7 +7,7 @@ is in the modules beside this one, in the words of `sql/queries`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, LiteralString, TypeVar
 
@@ -73,7 +73,9 @@ def fetch_value(connection: Connection, query: LiteralString, parameters: Parame
     return None if row is None else row[0]
 
 
-def translate(error: psycopg.Error, target: str) -> ConcordanceError:
+def translate(  # noqa: PLR0911 - one case a kind of error
+    error: psycopg.Error, target: str
+) -> ConcordanceError:
     """The driver's error as one of ours, with the server's own first line and nothing secret."""
     said = (error.diag.message_primary or str(error).strip().split("\n")[0]).strip()
     match error:
@@ -130,11 +132,12 @@ class Database:
             application_name="concordance",
             connect_timeout=parts.get("connect_timeout") or CONNECT_SECONDS,
         )
+        self._options = _options(parts.get("options"))
         self._vector_schema: str | None = None
         self._pool = ConnectionPool(
             self._conninfo,
             connection_class=psycopg.Connection[tuple[Any, ...]],
-            kwargs={"options": _options(parts.get("options"))},
+            kwargs={"options": self._options},
             configure=self._configure,
             min_size=0,
             max_size=pool_size,
@@ -173,7 +176,7 @@ class Database:
             psycopg.connect(
                 self._conninfo,
                 autocommit=True,
-                options=_options(None),
+                options=self._options,
                 keepalives_idle=30,
             ) as connection,
         ):
@@ -210,11 +213,7 @@ def _options(given: str | int | None) -> str:
 def _check(connection: Connection, target: str) -> ServerFacts:
     ask = queries("connection")
     facts = fetch_all(connection, ask["server_facts"], {}, ServerFacts)[0]
-    if facts.version < OLDEST_SERVER:
-        raise DatabaseUnsuitable(
-            f"Postgres at {target} is version {facts.version // 10_000}; 16 or newer is needed",
-            hint="Use a newer server, or unset CONCORDANCE_DATABASE_URL for the embedded one",
-        )
+    check_server(facts, target)
     if facts.pgvector is None:
         if not facts.pgvector_available:
             raise DatabaseUnsuitable(
@@ -232,13 +231,35 @@ def _check(connection: Connection, target: str) -> ServerFacts:
                 hint="Run 'create extension vector' there as its owner",
             ) from error
         facts = fetch_all(connection, ask["server_facts"], {}, ServerFacts)[0]
+    check_pgvector(facts, target)
+    return facts
+
+
+def check_server(facts: ServerFacts, target: str) -> None:
+    """Make sure that the server is new enough.
+
+    Raises:
+        DatabaseUnsuitable: It is older than PostgreSQL 16.
+    """
+    if facts.version < OLDEST_SERVER:
+        raise DatabaseUnsuitable(
+            f"Postgres at {target} is version {facts.version // 10_000}; 16 or newer is needed",
+            hint="Use a newer server, or unset CONCORDANCE_DATABASE_URL for the embedded one",
+        )
+
+
+def check_pgvector(facts: ServerFacts, target: str) -> None:
+    """Make sure that the extension is new enough.
+
+    Raises:
+        DatabaseUnsuitable: It is older than pgvector 0.8, or not there.
+    """
     found = tuple(int(part) for part in (facts.pgvector or "0.0").split(".")[:2])
     if found < OLDEST_PGVECTOR:
         raise DatabaseUnsuitable(
             f"pgvector at {target} is {facts.pgvector}; 0.8 or newer is needed",
             hint="Install it, then run 'alter extension vector update' there",
         )
-    return facts
 
 
 def create_database(conninfo: str, name: str) -> str:
@@ -246,10 +267,9 @@ def create_database(conninfo: str, name: str) -> str:
     ask = queries("connection")
     with psycopg.connect(conninfo, autocommit=True) as connection:
         if not fetch_value(connection, ask["database_exists"], {"name": name}):
-            try:
+            # Another process may make it in the same moment.
+            with suppress(pg.DuplicateDatabase, pg.UniqueViolation):
                 connection.execute(
                     pgsql.SQL(ask["create_database"]).format(name=pgsql.Identifier(name))
                 )
-            except (pg.DuplicateDatabase, pg.UniqueViolation):
-                pass  # another process made it in the same moment
     return make_conninfo(conninfo, dbname=name)

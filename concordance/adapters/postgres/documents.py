@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from concordance.adapters.postgres.database import Connection, Database, fetch_all, fetch_one
-from concordance.adapters.postgres.projects import Hold, check_hold
+from concordance.adapters.postgres.projects import Hold, check_hold, keep_models
 from concordance.indexing.documents import Document, Kind
 from concordance.models import DocumentStatus, Scope
 from sql import queries
@@ -80,7 +80,7 @@ def write_documents(
     """Replace or add documents, in one transaction: rows, lexemes, reused vectors, backlog."""
     ask = queries("documents")
     with database.transaction() as connection:
-        check_hold(connection, held)
+        _begin(connection, held)
         connection.execute(ask["create_incoming_documents"])
         connection.execute(ask["create_incoming_chunks"])
         _copy(connection, documents)
@@ -89,31 +89,43 @@ def write_documents(
             "upsert_documents",
             "number_incoming",
             "match_kept",
-            "delete_unmatched",
+            "number_new",
+            "lock_unmatched",
             "move_kept",
             "insert_chunks",
         ):
             connection.execute(ask[name], key)
-        rows = connection.execute(ask["incoming_ids"], key).fetchall()
-        _index_passages(connection, [row[0] for row in rows])
+        ids = [row[0] for row in connection.execute(ask["incoming_ids"], key).fetchall()]
+        connection.execute(ask["reuse_vectors"], {"documents": ids})
+        connection.execute(ask["delete_unmatched"], key)
+        _index_passages(connection, ids)
 
 
 def rename_documents(
-    database: Database, held: Hold, renames: Sequence[tuple[int, str, Scope]]
+    database: Database,
+    held: Hold,
+    renames: Sequence[tuple[int, str, Scope]],
+    *,
+    commit: str | None = None,
 ) -> None:
-    """Give documents another name or scope; their chunks and vectors stay as they are."""
+    """Give documents another name or scope; their chunks and vectors stay as they are.
+
+    With `commit`, they are cited at it from now on: the old one does not have the new name.
+    """
     ids = [identifier for identifier, _, _ in renames]
     with database.transaction() as connection:
-        check_hold(connection, held)
+        _begin(connection, held)
         connection.execute(
             queries("documents")["rename"],
             {
                 "project": held.project_id,
+                "commit": commit,
                 "ids": ids,
                 "names": [name for _, name, _ in renames],
                 "scopes": [scope for _, _, scope in renames],
             },
         )
+        connection.execute(queries("documents")["reuse_vectors"], {"documents": ids})
         _index_passages(connection, ids)
 
 
@@ -160,10 +172,15 @@ def problem_documents(database: Database, project_id: int, *, most: int) -> list
         )
 
 
+def _begin(connection: Connection, held: Hold) -> None:
+    check_hold(connection, held)
+    keep_models(connection, held.project_id)
+
+
 def _index_passages(connection: Connection, ids: Sequence[int]) -> None:
     ask = queries("documents")
     key = {"documents": list(ids)}
-    for name in ("write_lexemes", "rescope_vectors", "reuse_vectors", "queue_texts"):
+    for name in ("write_lexemes", "rescope_vectors", "queue_texts"):
         connection.execute(ask[name], key)
 
 
@@ -172,15 +189,13 @@ def _copy(connection: Connection, documents: Sequence[Document]) -> None:
     with connection.cursor() as cursor:
         with cursor.copy(ask["copy_documents"]) as copy:
             for position, d in enumerate(documents):
-                copy.write_row(
-                    (position, d.scope, d.kind, d.name, d.source, d.title, d.content_id, d.bytes)
-                    + (d.status, d.reason, d.chunker, d.commit)
-                )
+                place = (position, d.scope, d.kind, d.name, d.source, d.title)
+                state = (d.content_id, d.bytes, d.status, d.reason, d.chunker, d.commit)
+                copy.write_row((*place, *state))
         with cursor.copy(ask["copy_chunks"]) as copy:
             for position, d in enumerate(documents):
                 for p in d.passages:
-                    copy.write_row(
-                        (position, p.ordinal, json.dumps(p.heading_path), p.start_line, p.end_line)
-                        + (p.start_char, p.end_char, p.event_id, p.last_event_id, p.speaker)
-                        + (p.occurred_at, p.content, p.content_hash)
-                    )
+                    start = (position, p.ordinal, json.dumps(p.heading_path))
+                    span = (p.start_line, p.end_line, p.start_char, p.end_char)
+                    turn = (p.event_id, p.last_event_id, p.speaker, p.occurred_at)
+                    copy.write_row((*start, *span, *turn, p.content, p.content_hash))

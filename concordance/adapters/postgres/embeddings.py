@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from concordance.adapters.postgres.coverage import recount_all
 from concordance.adapters.postgres.database import (
     Connection,
     Database,
@@ -17,12 +18,14 @@ from concordance.adapters.postgres.database import (
     fetch_one,
     fetch_value,
 )
-from concordance.adapters.postgres.coverage import recount_all
+from concordance.adapters.postgres.projects import MODEL_LOCKS
+from concordance.errors import DatabaseError
 from concordance.indexing.vector_space import VectorSpace
 from sql import queries
 
-MODEL_LOCKS = 0x434F4E02  # first key of our advisory locks on a tenant's models
-WORKER_LOCKS = 0x434F4E03  # the same, on embedding workers
+WORKER_LOCKS = 0x434F4E03  # first key of our advisory locks on embedding workers
+CLAIM_LOCKS = 0x434F4E04  # the same, on the backlog of one model
+INDEX_LOCKS = 0x434F4E05  # the same, on the making of one model's index
 # Below this many vectors an exact scan takes a few milliseconds; the approximate index would only
 # slow every write.
 INDEX_FROM = 10_000
@@ -53,6 +56,7 @@ class Claimed:
     """A text that a worker has taken from the backlog."""
 
     content_hash: bytes
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,8 @@ def activate_space(
             connection.execute(ask["queue_missing"], {"tenant": tenant, "model": model})
             recount_all(connection, tenant, now=now)
         found = active_space_in(connection, tenant)
-    assert found is not None  # it was made active in this very transaction
+    if found is None:
+        raise DatabaseError("the vector space was removed while it was made the active one")
     return found
 
 
@@ -136,6 +141,7 @@ class Backlog:
         self._tenant = tenant
         self._space = space
         self._worker = worker
+        self._after = 0
 
     def claim(
         self, *, projects: Sequence[int] | None, most: int, attempts: int, before: datetime
@@ -145,29 +151,31 @@ class Backlog:
         Texts that got a vector by another way since they were queued are settled on the spot, so
         fewer may come back; only when nothing could be claimed is the list empty.
         """
-        ask = queries("embeddings")
+        key = {
+            "model": self._space.id,
+            "projects": None if projects is None else list(projects),
+            "most": most,
+            "attempts": attempts,
+            "before": before,
+            "worker": self._worker,
+            "worker_class": WORKER_LOCKS,
+        }
         while True:
-            with self._database.transaction() as connection:
-                taken = fetch_all(
-                    connection,
-                    ask["claim"],
-                    {
-                        "model": self._space.id,
-                        "projects": None if projects is None else list(projects),
-                        "most": most,
-                        "attempts": attempts,
-                        "before": before,
-                        "worker": self._worker,
-                        "worker_class": WORKER_LOCKS,
-                    },
-                    Claimed,
-                )
-            if not taken:
+            taken = self._take(key | {"after": self._after})
+            if not taken and self._after == 0:
                 return []
-            texts = self._wanted([claim.content_hash for claim in taken])
+            # At the end once more from the start: others may have given something back.
+            self._after = max((claim.position for claim in taken), default=0)
+            texts = self._wanted([claim.content_hash for claim in taken]) if taken else {}
             batch = [(c, texts[c.content_hash]) for c in taken if c.content_hash in texts]
             if batch:
                 return batch
+
+    def _take(self, key: Mapping[str, object]) -> list[Claimed]:
+        ask = queries("embeddings")
+        with self._database.transaction() as connection:
+            connection.execute(ask["lock_model"], {"class": CLAIM_LOCKS, "model": self._space.id})
+            return fetch_all(connection, ask["claim"], key, Claimed)
 
     def _wanted(self, hashes: list[bytes]) -> dict[bytes, PassageText]:
         """The texts of claimed hashes, but for those that are settled by copying a vector."""
@@ -248,15 +256,18 @@ def pending(
             },
             Pending,
         )
-    assert found is not None  # an aggregate has a row, always
-    return found
+    return found or Pending(0, 0)
 
 
 def ensure_vector_index(database: Database, space: StoredSpace) -> bool:
     """Make the approximate index once a space is large enough to gain by it; tells if it did."""
     ask = queries("embeddings")
-    name = f"concordance.embeddings_hnsw_{space.id}"
+    name = f"embeddings_hnsw_{space.id}"
     with database.transaction() as connection:
+        if fetch_value(connection, ask["vector_index_exists"], {"name": name}):
+            return False
+        # Two workers that make it at once would both fail to see the other's.
+        connection.execute(ask["lock_model"], {"class": INDEX_LOCKS, "model": space.id})
         if fetch_value(connection, ask["vector_index_exists"], {"name": name}):
             return False
         if fetch_value(connection, ask["vector_count"], {"model": space.id}) < INDEX_FROM:
@@ -268,4 +279,5 @@ def ensure_vector_index(database: Database, space: StoredSpace) -> bool:
 
 
 def vector_as_text(vector: NDArray[np.float32]) -> str:
+    """A vector as pgvector reads it, no digit lost."""
     return "[" + ",".join(map(repr, vector.astype(float).tolist())) + "]"

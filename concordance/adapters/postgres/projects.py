@@ -25,6 +25,7 @@ from concordance.settings import Project
 from sql import queries
 
 PROJECT_LOCKS = 0x434F4E01  # first key of our advisory locks on projects
+MODEL_LOCKS = 0x434F4E02  # the same, on a tenant's models
 _POLL_SECONDS = 0.25
 
 
@@ -175,6 +176,16 @@ def check_hold(connection: Connection, held: Hold) -> None:
             "this run lost its hold on the project, and writes nothing more",
             hint="The run that took over finishes the work",
         )
+
+
+def keep_models(connection: Connection, project_id: int) -> None:
+    """See to it, to the end of this transaction, that the tenant's active space stays what it is.
+
+    A statement of its own: those that follow see every space that was made active before.
+    """
+    connection.execute(
+        queries("projects")["keep_models"], {"class": MODEL_LOCKS, "project": project_id}
+    )
 
 
 def set_branch(connection: Connection, project_id: int, branch: str | None) -> None:

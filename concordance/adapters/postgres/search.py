@@ -9,6 +9,7 @@ passages; another ranking changes these two statements and `LEXICAL_RANKING`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ LEXICAL_RANKING = "ts_rank"
 MOST_TERMS = 256
 # Up to here every vector of the scope is compared; measured faster than HNSW with a filter.
 EXACT_UP_TO = 20_000
+# Beyond this HNSW holds half precision only; see create_vector_index.
+WIDEST_VECTOR = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +109,10 @@ class StoredPassage:
 class Snapshot:
     """One read-only view of the index: everything asked of it is of the same moment."""
 
-    def __init__(self, connection: Connection, target: str) -> None:
+    def __init__(self, connection: Connection, target: str, deadline: float) -> None:
         self._connection = connection
         self._target = target
+        self._deadline = deadline
         self._ask = queries("search")
 
     def targets(
@@ -152,7 +156,10 @@ class Snapshot:
     def vector_leg(
         self, space: StoredSpace, vector: NDArray[np.float32], filters: Filters, *, held: int
     ) -> list[Scored]:
-        """The nearest passages; all of the pool where the scopes hold that many (`held`)."""
+        """The nearest passages; all of the pool where the scopes hold that many.
+
+        `held` is how many vectors there may be: it decides how they are looked through.
+        """
         parameters = filters.parameters() | {"vector": vector_as_text(vector)}
         if held > EXACT_UP_TO:
             found = self._leg(_shaped(self._ask["vector_leg"], space), parameters, Scored)
@@ -189,6 +196,9 @@ class Snapshot:
         """One statement in a savepoint: where it fails, the other leg can still answer."""
         try:
             with self._connection.transaction():
+                self._connection.execute(
+                    self._ask["limit_time"], {"milliseconds": _milliseconds(self._deadline)}
+                )
                 return fetch_all(self._connection, query, parameters, row)
         except psycopg.OperationalError:
             raise  # the connection or the deadline is gone, for both legs
@@ -202,7 +212,7 @@ class LegFailed(DatabaseError):
 
 @contextmanager
 def open_snapshot(database: Database, *, timeout_seconds: float) -> Iterator[Snapshot]:
-    """A snapshot whose statements end within `timeout_seconds` each.
+    """A snapshot whose legs end within `timeout_seconds`, all of them together.
 
     Raises:
         DatabaseUnavailable: Postgres can't be reached, or a statement took too long.
@@ -210,19 +220,25 @@ def open_snapshot(database: Database, *, timeout_seconds: float) -> Iterator[Sna
     if timeout_seconds <= 0:
         raise DatabaseUnavailable("no time was left to ask Postgres", hint="Give a later deadline")
     ask = queries("search")
+    deadline = time.monotonic() + timeout_seconds
     with database.transaction() as connection:
         connection.execute(ask["begin"])
         connection.execute(
             ask["tune"],
-            {"ef_search": POOL, "milliseconds": max(1, int(timeout_seconds * 1_000))},
+            {"ef_search": POOL, "milliseconds": _milliseconds(deadline)},
         )
-        yield Snapshot(connection, database.target)
+        yield Snapshot(connection, database.target, deadline)
+
+
+def _milliseconds(deadline: float) -> int:
+    """What is left; at least one, as none means no limit."""
+    return max(1, int((deadline - time.monotonic()) * 1_000))
 
 
 def _shaped(query: LiteralString, space: StoredSpace) -> pgsql.Composed:
     """The statement with the model's number, type and width written in, as its index needs them."""
     return pgsql.SQL(query).format(
         model=pgsql.Literal(space.id),
-        type=pgsql.SQL("vector" if space.dimensions <= 2_000 else "halfvec"),
+        type=pgsql.SQL("vector" if space.dimensions <= WIDEST_VECTOR else "halfvec"),
         dimensions=pgsql.Literal(space.dimensions),
     )

@@ -1,0 +1,56 @@
+"""Where a passage stands, and how fresh what was searched is, as an answer shows them.
+
+What belongs here: from stored rows to the typed origins that callers see.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from concordance.adapters.postgres import search as legs
+from concordance.indexing.links import line_link, web_address
+from concordance.models import CoverageState, FileOrigin, Scope, ScopeFreshness, SessionOrigin
+
+
+def file_origin(p: legs.StoredPassage) -> FileOrigin:
+    """The lines of a file at a commit, with their address where the host is known."""
+    start, end, commit = p.start_line or 1, p.end_line or 1, p.commit or ""
+    web = web_address(p.location, p.web_url)
+    return FileOrigin(
+        path=p.name,
+        title=p.title,
+        heading_path=tuple(p.heading_path),
+        start_line=start,
+        end_line=end,
+        commit=commit,
+        link=line_link(web, path=p.name, commit=commit, start=start, end=end),
+    )
+
+
+def session_origin(p: legs.StoredPassage) -> SessionOrigin:
+    """The event of a session."""
+    return SessionOrigin(
+        session_id=p.name,
+        event_id=p.event_id or "",
+        last_event_id=p.last_event_id or p.event_id or "",
+        title=p.title,
+        speaker=p.speaker or "",
+        occurred_at=p.occurred_at,
+        source=p.source or "",
+    )
+
+
+def freshness(target: legs.Target, now: datetime) -> ScopeFreshness:
+    """How far one searched scope can be trusted."""
+    age = None if target.last_success is None else (now - target.last_success).total_seconds()
+    return ScopeFreshness(
+        project=target.slug,
+        scope=Scope(target.scope),
+        state=CoverageState(target.state),
+        reason=target.reason,
+        indexed_commit=target.indexed_commit,
+        last_success=target.last_success,
+        age_seconds=None if age is None else max(0.0, age),
+        chunks=target.chunks,
+        chunks_with_vector=target.chunks_with_vector,
+    )

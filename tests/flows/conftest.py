@@ -1,0 +1,32 @@
+"""Flows run with Prefect's own test server and the real database."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.testing.utilities import prefect_test_harness
+
+from tasks import shared
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prefect_server() -> Iterator[None]:
+    """One Prefect server for all tests of flows."""
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    with (
+        prefect_test_harness(server_startup_timeout=90),
+        # A flow's heartbeat thread is joined at its end, which takes a second each.
+        temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
+    ):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_index_left() -> Iterator[None]:
+    """Each test brings an index of its own."""
+    yield
+    shared.close_shared()

@@ -1,0 +1,152 @@
+"""One project's run as the flow makes it, without Prefect; and a picture of all rows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from concordance.embedding import Embedded
+from concordance.errors import ConcordanceError, ProviderError, RunSuperseded
+from concordance.index import Index
+from concordance.models import CoverageState, Scope, ScopeCoverage
+from concordance.settings import ALL_SCOPES
+from concordance.surveying import FILE_SCOPES
+from concordance.writing import Written
+
+Rows = list[dict[str, Any]]
+
+
+def reindex(
+    index: Index,
+    slug: str = "p",
+    *,
+    scopes: Sequence[Scope] = ALL_SCOPES,
+    full: bool = False,
+    embed: bool = True,
+) -> list[Written]:
+    """Bring one project up to date; what was written, of files and then of sessions."""
+    done: list[Written] = []
+    started = index.now()
+    with index.hold(slug, uuid.uuid4(), on_wait=lambda: None) as held:
+        files = [scope for scope in FILE_SCOPES if scope in scopes]
+        with _recorded(index, slug, files):
+            if files:
+                fetched = index.fetch(slug)
+                source = index.plan_files(held, slug, fetched.commit, scopes=files, full=full)
+                done.append(index.write(held, slug, source))
+                index.close_attempt(held, slug, source, branch=fetched.branch)
+        with _recorded(index, slug, [Scope.SESSION]):
+            if Scope.SESSION in scopes:
+                source = index.plan_sessions(held, slug, full=full)
+                done.append(index.write(held, slug, source))
+                index.close_attempt(held, slug, source)
+    if embed:
+        fill(index, slug, started=started)
+    return done
+
+
+def fill(index: Index, slug: str = "p", *, started: Any = None) -> Embedded | None:
+    """Embed what is pending, as the flow does: a provider that is down costs the vectors alone."""
+    # A breaker that remembers for a minute would make a test wait for one.
+    index._resources.breaker.reset()
+    error: str | None = None
+    embedded = None
+    try:
+        embedded = index.fill_vectors([slug], started=started or index.now())
+    except ProviderError as failure:
+        error = str(failure)
+    index.note_embedding([slug], error)
+    return embedded
+
+
+def needs(index: Index, slug: str = "p") -> str:
+    """What the survey says that a project needs."""
+    (found,) = index.survey([slug])
+    return found.action
+
+
+def covered(index: Index, scope: Scope = Scope.DOCS, slug: str = "p") -> ScopeCoverage:
+    return next(c for c in index.coverage([slug]) if c.scope is scope)
+
+
+@contextmanager
+def _recorded(index: Index, slug: str, scopes: Sequence[Scope]) -> Iterator[None]:
+    try:
+        yield
+    except RunSuperseded:
+        raise
+    except ConcordanceError as error:
+        index.fail_attempt(slug, scopes, str(error))
+
+
+def ask(url: str, query: Any, parameters: Any = None) -> Rows:
+    with psycopg.connect(
+        url, row_factory=dict_row, options="-c search_path=concordance,public"
+    ) as c:
+        return c.execute(query, parameters).fetchall()
+
+
+def documents_of(url: str, slug: str = "p") -> Rows:
+    return ask(
+        url,
+        """
+        select d.scope, d.kind, d.name, d.source, d.title, d.content_id, d.bytes, d.status,
+               d.reason, d.chunker, d.commit
+        from documents d join projects p on p.id = d.project_id
+        where p.slug = %s order by d.kind, d.name
+        """,
+        [slug],
+    )
+
+
+def passages_of(url: str, slug: str = "p") -> Rows:
+    """Every passage with its words and its vector in the active space, without row numbers."""
+    return ask(
+        url,
+        """
+        select d.scope, d.kind, d.name, k.ordinal, k.heading_path, k.start_line, k.end_line,
+               k.start_char, k.end_char, k.event_id, k.last_event_id, k.speaker, k.occurred_at,
+               k.content, k.content_hash, d.commit, l.scope as lexical_scope,
+               l.lexemes::text as lexemes, e.scope as vector_scope, e.embedding::text as vector
+        from documents d
+        join projects p on p.id = d.project_id
+        join chunks k on k.document_id = d.id
+        left join lexical l on l.chunk_id = k.id
+        left join embedding_models m on m.tenant_id = d.tenant_id and m.state = 'active'
+        left join embeddings e on e.chunk_id = k.id and e.model_id = m.id
+            and e.content_hash = k.content_hash
+        where p.slug = %s order by d.kind, d.name, k.ordinal
+        """,
+        [slug],
+    )
+
+
+def names_of(url: str, slug: str = "p") -> dict[str, str]:
+    """Scope and status of each document, by name."""
+    return {d["name"]: f"{d['scope']} {d['status']}" for d in documents_of(url, slug)}
+
+
+def better_than_the_truth(index: Index, url: str, slug: str = "p") -> list[str]:
+    """Where coverage says more than the tables hold; empty when it is honest."""
+    found = []
+    documents, passages = documents_of(url, slug), passages_of(url, slug)
+    for said in index.coverage([slug]):
+        mine = [d for d in documents if d["scope"] == said.scope]
+        chunks = [p for p in passages if p["scope"] == said.scope]
+        held = sum(p["vector"] is not None for p in chunks)
+        failed = sum(d["status"] == "failed" for d in mine)
+        if (
+            said.chunks_with_vector > held
+            or said.chunks - said.chunks_with_vector < len(chunks) - held
+        ):
+            found.append(f"{said.scope}: {said.chunks_with_vector} vectors said, {held} held")
+        if said.failed < failed or said.indexed > len(mine):
+            found.append(f"{said.scope}: {said.failed} failures said, {failed} held")
+        if said.state is CoverageState.COMPLETE and (held < len(chunks) or failed):
+            found.append(f"{said.scope}: complete with {held} of {len(chunks)} vectors")
+    return found

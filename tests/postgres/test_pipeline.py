@@ -1,0 +1,387 @@
+"""The pipeline through the front door, on real git repositories and a provider on a real socket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concordance.index import Index
+from concordance.models import CoverageState, Scope
+from concordance.settings import Project, ScopeRules
+from tests.conftest import IndexMaker
+from tests.fake_ollama import FakeOllama
+from tests.postgres.driver import (
+    ask,
+    covered,
+    documents_of,
+    names_of,
+    needs,
+    passages_of,
+    reindex,
+)
+from tests.postgres.shop import FILES, found
+from tests.sources import GitSource
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> GitSource:
+    return GitSource.make(tmp_path / "source", FILES)
+
+
+@pytest.fixture
+def project(source: GitSource) -> Project:
+    return Project(slug="p", path=source.path)
+
+
+@pytest.fixture
+def index(make_index: IndexMaker, project: Project) -> Index:
+    """An index of the source, up to date."""
+    made = make_index(project)
+    reindex(made)
+    return made
+
+
+def test_a_first_run_indexes_the_files_of_its_scopes(
+    make_index: IndexMaker, project: Project, database_url: str, provider: FakeOllama
+) -> None:
+    index = make_index(project)
+    assert needs(index) == "index"
+    reindex(index)
+    assert names_of(database_url) == {
+        "README.md": "docs indexed",
+        "docs/guide.md": "docs indexed",
+        "docs/adr/0001-queue.md": "adr indexed",
+    }
+    assert all(p["vector"] for p in passages_of(database_url))
+    docs, adr, session = (covered(index, scope) for scope in Scope)
+    assert (docs.state, docs.found, docs.indexed) == (CoverageState.COMPLETE, 2, 2)
+    assert adr.state is CoverageState.COMPLETE
+    assert session.state is CoverageState.ABSENT
+    assert all(text.startswith("search_document: ") for text in provider.inputs[1:])
+
+
+def test_a_second_run_has_nothing_to_do(
+    index: Index, provider: FakeOllama, database_url: str
+) -> None:
+    before = documents_of(database_url), passages_of(database_url)
+    success = covered(index).last_success
+    provider.forget()
+    assert needs(index) == "none"
+    looked = covered(index)
+    assert success is not None
+    assert looked.last_success is not None
+    assert looked.last_success > success, "to find nothing new is a success"
+    assert looked.last_complete == looked.last_success
+    reindex(index)
+    assert provider.calls == 0
+    assert (documents_of(database_url), passages_of(database_url)) == before
+    assert covered(index).state is CoverageState.COMPLETE
+
+
+def test_only_the_passages_that_changed_are_embedded(
+    index: Index, source: GitSource, provider: FakeOllama
+) -> None:
+    provider.forget()
+    commit = source.commit({"docs/guide.md": "# Guide\n\nHow to brew.\n\n## Water\n\nUse cold.\n"})
+    assert needs(index) == "index"
+    reindex(index)
+    assert [text.split("\n")[-1] for text in provider.inputs] == ["Use cold."]
+    assert covered(index).indexed_commit == commit
+    assert found(index, "boil") == []
+    assert found(index, "cold") == [f"p:docs/guide.md:5-7@{commit[:12]}"]
+
+
+def test_renamed_and_moved_files_embed_nothing_inc_1(
+    index: Index, source: GitSource, provider: FakeOllama, database_url: str
+) -> None:
+    ids = ask(database_url, "select id from chunks order by id")
+    provider.forget()
+    source.git("mv", "docs/guide.md", "docs/adr/0002-brew.md")
+    source.git("mv", "docs/adr/0001-queue.md", "docs/queue.md")
+    commit = source.commit({})
+    reindex(index)
+    assert provider.calls == 0
+    assert names_of(database_url) == {
+        "README.md": "docs indexed",
+        "docs/adr/0002-brew.md": "adr indexed",
+        "docs/queue.md": "docs indexed",
+    }
+    assert ask(database_url, "select id from chunks order by id") == ids
+    for passage in passages_of(database_url):
+        assert passage["scope"] == passage["lexical_scope"] == passage["vector_scope"]
+    assert found(index, "orders", scopes=["docs"]) == [f"p:docs/queue.md:1-3@{commit[:12]}"]
+    assert found(index, "orders", scopes=["adr"]) == []
+    assert covered(index, Scope.ADR).state is CoverageState.COMPLETE
+
+
+def test_files_that_change_names_in_a_chain_embed_nothing(
+    index: Index, source: GitSource, provider: FakeOllama
+) -> None:
+    guide, queue = str(FILES["docs/guide.md"]), str(FILES["docs/adr/0001-queue.md"])
+    provider.forget()
+    source.commit(
+        {"docs/guide.md": queue, "docs/next.md": guide}, delete=["docs/adr/0001-queue.md"]
+    )
+    reindex(index)
+    assert provider.calls == 0
+    assert covered(index).state is CoverageState.COMPLETE
+
+
+def test_deleted_files_are_gone_from_every_table_inc_1(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    source.commit({}, delete=["docs/guide.md", "docs/adr/0001-queue.md"])
+    reindex(index)
+    assert names_of(database_url) == {"README.md": "docs indexed"}
+    counts = "select (select count(*) from chunks) as k, (select count(*) from lexical) as l, "
+    counts += "(select count(*) from embeddings) as e"
+    assert ask(database_url, counts) == [{"k": 1, "l": 1, "e": 1}]
+    assert covered(index, Scope.ADR).state is CoverageState.ABSENT
+    assert found(index, "brew queue") == []
+
+
+def test_a_folder_that_the_rules_leave_out_is_left_out_inc_1(
+    make_index: IndexMaker, project: Project, database_url: str
+) -> None:
+    reindex(make_index(project))
+    rules = ScopeRules(docs=("docs/",), adr=(), exclude=("docs/adr/",), root_readme=False)
+    index = make_index(project.model_copy(update={"scopes": rules}))
+    assert needs(index) == "index", "the rules changed, the source did not"
+    reindex(index)
+    assert names_of(database_url) == {"docs/guide.md": "docs indexed"}
+    assert needs(index) == "none"
+
+
+def test_another_language_analyses_every_passage_anew_and_embeds_nothing(
+    make_index: IndexMaker, project: Project, provider: FakeOllama, database_url: str
+) -> None:
+    reindex(make_index(project))
+    ids = ask(database_url, "select id from chunks order by id")
+    provider.forget()
+    index = make_index(project.model_copy(update={"language": "simple"}))
+    assert needs(index) == "index"
+    reindex(index)
+    assert [text for text in provider.inputs if text.startswith("search_document")] == []
+    assert ask(database_url, "select id from chunks order by id") == ids
+    assert found(index, "sells") == [found(index, "kettles")[0]]
+    assert any("'sells'" in p["lexemes"] for p in passages_of(database_url))
+    assert needs(index) == "none"
+
+
+def test_a_rewritten_history_is_followed(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    source.commit({"docs/late.md": "# Late\n\ntext\n"})
+    reindex(index)
+    source.git("reset", "-q", "--hard", "HEAD~1")
+    source.git("commit", "-q", "--amend", "-m", "another")
+    commit = source.commit({"docs/other.md": "# Other\n\ntext\n"})
+    reindex(index)
+    assert "docs/late.md" not in names_of(database_url)
+    assert {d["commit"] for d in documents_of(database_url)} == {commit}
+
+
+def test_a_commit_that_touches_no_indexed_file_moves_the_commit(
+    index: Index, source: GitSource, provider: FakeOllama, database_url: str
+) -> None:
+    provider.forget()
+    commit = source.commit({"src/main.py": "print('other')\n"})
+    assert needs(index) == "index"
+    reindex(index)
+    assert provider.calls == 0
+    assert covered(index).indexed_commit == covered(index, Scope.ADR).indexed_commit == commit
+    assert {d["commit"] for d in documents_of(database_url)} == {commit}
+    assert needs(index) == "none"
+
+
+def test_a_full_run_writes_everything_and_changes_nothing(
+    index: Index, provider: FakeOllama, database_url: str
+) -> None:
+    before = passages_of(database_url)
+    provider.forget()
+    files, _ = reindex(index, full=True)
+    assert (files.written, files.unchanged) == (3, 0)
+    assert provider.calls == 0
+    assert passages_of(database_url) == before
+
+
+def test_only_the_scopes_asked_for_are_brought_up_to_date(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    commit = source.commit({"docs/new.md": "# New\n", "docs/adr/0002-new.md": "# 2. New\n"})
+    reindex(index, scopes=[Scope.DOCS])
+    assert "docs/new.md" in names_of(database_url)
+    assert "docs/adr/0002-new.md" not in names_of(database_url)
+    assert covered(index).indexed_commit == commit
+    assert covered(index, Scope.ADR).indexed_commit != commit
+    assert needs(index) == "index"
+
+
+def test_a_branch_that_was_renamed_is_found_and_one_that_is_named_fails_git_4(
+    make_index: IndexMaker, source: GitSource, project: Project, database_url: str
+) -> None:
+    index = make_index(project)
+    reindex(index)
+    named = make_index(project.model_copy(update={"slug": "named", "branch": "main"}))
+    reindex(named, "named")
+    source.git("branch", "-m", "main", "trunk")
+    commit = source.commit({"docs/new.md": "# New\n\nOn the trunk.\n"})
+    reindex(index)
+    reindex(named, "named")
+    assert covered(index).indexed_commit == commit
+    assert "docs/new.md" in names_of(database_url)
+    assert ask(database_url, "select branch from projects where slug = 'p'") == [
+        {"branch": "trunk"}
+    ]
+    left = covered(named, slug="named")
+    assert left.state is CoverageState.STALE
+    assert "'main'" in left.reason
+    assert "docs/guide.md" in names_of(database_url, "named"), "a lost branch deletes nothing"
+
+
+def test_an_empty_repository_is_no_failure_and_its_first_commit_is_found_git_6(
+    make_index: IndexMaker, tmp_path: Path, database_url: str
+) -> None:
+    empty = GitSource.make(tmp_path / "empty")
+    index = make_index(Project(slug="p", path=empty.path))
+    reindex(index)
+    said = covered(index)
+    assert (said.reason, said.found, said.indexed_commit) == (
+        "the source has nothing for this scope",
+        0,
+        None,
+    )
+    assert said.state is CoverageState.ABSENT
+    assert said.last_success is not None
+    assert needs(index) == "none"
+    commit = empty.commit({"README.md": "# First\n\nhello\n"})
+    reindex(index)
+    assert names_of(database_url) == {"README.md": "docs indexed"}
+    assert covered(index).indexed_commit == commit
+
+
+def test_a_repository_that_lost_every_commit_keeps_its_rows(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    before = documents_of(database_url)
+    source.git("update-ref", "-d", "refs/heads/main")
+    reindex(index)
+    assert documents_of(database_url) == before
+    assert covered(index).state is CoverageState.STALE
+
+
+def test_a_remote_that_is_gone_leaves_rows_and_says_so_inc_9(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    before, success = documents_of(database_url), covered(index).last_success
+    source.path.rename(source.path.with_name("away"))
+    for _ in range(2):
+        assert needs(index) == "index"
+        reindex(index)
+    said = covered(index)
+    assert documents_of(database_url) == before
+    assert said.state is CoverageState.STALE
+    assert said.last_success == success
+    assert said.last_attempt is not None
+    assert success is not None
+    assert said.last_attempt > success
+    source.path.with_name("away").rename(source.path)
+    reindex(index)
+    assert covered(index).state is CoverageState.COMPLETE
+
+
+def test_links_are_not_followed_git_7(
+    make_index: IndexMaker, source: GitSource, project: Project, database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.md").write_text("the zebra password\n")
+    (source.path / "docs" / "leak.md").symlink_to(tmp_path / "secret.md")
+    (source.path / "docs" / "up").symlink_to("../..")
+    (source.path / "docs" / "loop.md").symlink_to(".")
+    (source.path / "docs" / "ok.md").symlink_to("guide.md")
+    source.commit({})
+    index = make_index(project)
+    reindex(index)
+    names = names_of(database_url)
+    for link in ("docs/leak.md", "docs/loop.md", "docs/ok.md"):
+        assert names[link] == "docs skipped"
+    assert covered(index).skipped == 3
+    assert found(index, "zebra") == []
+    assert "symbolic link" in index.explain("p", "docs/leak.md").verdict
+
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n".format("a" * 64)
+
+
+def test_files_that_cannot_be_read_cost_only_themselves_fts_4(
+    make_index: IndexMaker, source: GitSource, project: Project, database_url: str
+) -> None:
+    source.commit(
+        {
+            "docs/nul.md": b"# Nul\n\nbefore\0after\n",
+            "docs/latin.md": "# Über\n\nGrüße\n".encode("latin-1"),
+            "docs/lfs.md": LFS,
+            "docs/empty.md": "",
+            "docs/blank.md": "\n \n\t\n",
+            "docs/big.md": "# Big\n\n" + "word and another word.\n\n" * 130_000,
+        }
+    )
+    index = make_index(project, max_file_bytes=2_000_000)
+    reindex(index)
+    names = names_of(database_url)
+    assert {names[f"docs/{name}.md"] for name in ("empty", "blank")} == {"docs empty"}
+    assert names["docs/big.md"] == "docs skipped"
+    assert names["docs/guide.md"] == "docs indexed"
+    assert names["docs/nul.md"] in ("docs indexed", "docs failed")
+    said = covered(index)
+    assert said.found == said.indexed + said.empty + said.failed + said.skipped == 8
+    assert said.empty == 2
+    for bad in index.problems("p"):
+        assert bad.reason
+    assert {p.name for p in index.problems("p")} >= {"docs/lfs.md", "docs/big.md"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"docs/new\nline.md",
+        b'docs/it\'s "quoted" \\ $(here).md',
+        "docs/日本 é.md".encode(),
+        b"docs/" + b"x" * 200 + b".md",
+    ],
+    ids=["newline", "quotes", "unicode", "long"],
+)
+def test_any_name_is_indexed_cited_and_explained(
+    make_index: IndexMaker, source: GitSource, project: Project, name: bytes
+) -> None:
+    text = name.decode()
+    commit = source.commit({text: "# Odd\n\nThe walrus lives here.\n"})
+    index = make_index(project)
+    reindex(index)
+    assert found(index, "walrus") == [f"p:{text}:1-3@{commit[:12]}"]
+    assert index.explain("p", text).in_index
+    assert needs(index) == "none"
+
+
+def test_a_name_that_is_no_text_is_listed_and_skipped(
+    make_index: IndexMaker, source: GitSource, project: Project, database_url: str
+) -> None:
+    import os  # noqa: PLC0415 - bytes are needed for this one name
+
+    with open(os.fsencode(source.path / "docs") + b"/caf\xe9.md", "wb") as file:  # noqa: PTH123
+        file.write(b"# Coffee\n")
+    source.commit({})
+    reindex(make_index(project))
+    assert names_of(database_url)["docs/caf\\xe9.md"] == "docs skipped"
+
+
+def test_adr_dir_names_another_folder(
+    make_index: IndexMaker, source: GitSource, project: Project, database_url: str
+) -> None:
+    source.commit({".adr-dir": "decisions\n", "decisions/0001-x.md": "# 1. X\n\ntext\n"})
+    index = make_index(project)
+    reindex(index)
+    assert names_of(database_url)["decisions/0001-x.md"] == "adr indexed"
+    source.commit({}, delete=[".adr-dir"])
+    reindex(index)
+    assert "decisions/0001-x.md" not in names_of(database_url)

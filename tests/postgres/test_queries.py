@@ -1,0 +1,182 @@
+"""Every named query runs on the real server."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+import concordance.adapters.postgres
+from concordance.adapters.postgres import documents, embeddings
+from concordance.adapters.postgres.database import Connection, Database
+from concordance.adapters.postgres.search import MOST_TERMS
+from sql import queries
+from tests.postgres.rows import NOW, Shelf, document
+
+ROOMS = sorted(
+    entry.name.removesuffix(".sql")
+    for entry in (files("sql") / "queries").iterdir()
+    if entry.name.endswith(".sql")
+)
+ALL = [(room, name) for room in ROOMS for name in queries(room)]
+# These make something that no transaction can take back; other tests run them.
+OUTSIDE = {("connection", "create_database")}
+# Where one name means two things.
+INSTEAD: dict[tuple[str, str], dict[str, Any]] = {("coverage", "save"): {"chunks": 3}}
+RUN = uuid.uuid4()
+HASH = b"\1" * 32
+
+
+def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
+    """A plausible value for every parameter of every query."""
+    return {
+        "after": 0,
+        "attempts": 5,
+        "before": NOW,
+        "branch": "main",
+        "chunk_text_version": 1,
+        "chunks": [1, 2],
+        "chunks_refused": 0,
+        "chunks_with_vector": 0,
+        "class": 7,
+        "commit": "c2",
+        "digest": "d",
+        "dimensions": 8,
+        "document_prefix": "",
+        "documents": [1],
+        "ef_search": 200,
+        "empty": 0,
+        "error": "it was down",
+        "failed": 0,
+        "fingerprint": "f",
+        "found": 1,
+        "hashes": [HASH],
+        "id": RUN,
+        "ids": [1],
+        "indexed": 1,
+        "key": 7,
+        "kind": "file",
+        "language": "english",
+        "location": "https://example.org/p.git",
+        "marker": "c2",
+        "milliseconds": 1_000,
+        "model": model,
+        "model_id": model,
+        "most": MOST_TERMS,
+        "name": "docs/a.md",
+        "names": ["docs/b.md"],
+        "narrow": True,
+        "now": NOW,
+        "number": 9_999,
+        "pgvector_schema": "public",
+        "pool": 200,
+        "prefix": "docs/",
+        "project": project,
+        "projects": [project],
+        "provider": "fake",
+        "query_prefix": "",
+        "question": "what is the queue",
+        "reason": "because",
+        "reasons": ["unsupported value: NaN"],
+        "run": RUN,
+        "scope": "docs",
+        "scopes": ["docs", "adr"],
+        "sha256": "0" * 64,
+        "since": NOW,
+        "skipped": 0,
+        "slug": "p",
+        "slugs": ["p"],
+        "state": "complete",
+        "summary": Jsonb({}),
+        "tenant": tenant,
+        "terms": ["queue", "it's"],
+        "vector": "[1,0,0,0,0,0,0,0]",
+        "vectors": ["[1,0,0,0,0,0,0,0]"],
+        "web_url": None,
+        "worker": 1,
+        "worker_class": embeddings.WORKER_LOCKS,
+    }
+
+
+def _run(connection: Connection, room: str, name: str, values: dict[str, Any]) -> None:
+    text = queries(room)[name]
+    if text.startswith("copy"):
+        with connection.cursor().copy(text):
+            pass
+        return
+    shaped = re.search(r"\{(type|model|dimensions)\}", text)
+    query: Any = text
+    if shaped:
+        query = sql.SQL(text).format(
+            type=sql.SQL("vector"),
+            model=sql.Literal(values["model"]),
+            dimensions=sql.Literal(values["dimensions"]),
+        )
+    # The server checks each parameter's type when it prepares, whether or not rows are met.
+    connection.execute(query, values, prepare=True)
+
+
+@pytest.fixture
+def seeded(shelf: Shelf) -> dict[str, Any]:
+    model = shelf.activate().id
+    shelf.write(document("docs/a.md", "the queue", "another"))
+    return _values(shelf.project().id, model, shelf.tenant)
+
+
+def test_every_query_runs_on_the_server(database: Database, seeded: dict[str, Any]) -> None:
+    failed: dict[str, str] = {}
+    for room, name in ALL:
+        if (room, name) in OUTSIDE:
+            continue
+        with database.session() as connection, connection.transaction(force_rollback=True):
+            if room == "documents":
+                for step in ("create_incoming_documents", "create_incoming_chunks"):
+                    connection.execute(queries("documents")[step])
+            if (room, name) == ("search", "begin"):
+                continue  # opens a snapshot, below
+            try:
+                _run(connection, room, name, seeded | INSTEAD.get((room, name), {}))
+            except (psycopg.Error, KeyError) as error:
+                failed[f"{room}.{name}"] = repr(error)
+    assert failed == {}
+
+
+def test_a_snapshot_is_the_first_thing_that_a_transaction_asks_for(database: Database) -> None:
+    with database.transaction() as connection:
+        connection.execute(queries("search")["begin"])
+        assert connection.execute("show transaction_isolation").fetchone() == ("repeatable read",)
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute("delete from concordance.documents")
+
+
+def test_every_query_is_asked_by_an_adapter() -> None:
+    room = Path(concordance.adapters.postgres.__file__).parent
+    source = "".join(path.read_text() for path in room.glob("*.py"))
+    assert [name for _, name in ALL if f'"{name}"' not in source] == []
+
+
+def test_every_parameter_that_an_adapter_does_not_name_is_missed(
+    database: Database, seeded: dict[str, Any]
+) -> None:
+    """The table above is what makes the first test whole: without a value it fails."""
+    with database.session() as connection, pytest.raises(psycopg.ProgrammingError):
+        _run(connection, "documents", "delete", {"project": seeded["project"]})
+
+
+def test_no_statement_prepares_a_cost_that_grows_with_other_documents(shelf: Shelf) -> None:
+    """A batch touches the rows of its own documents: the others keep their place on disk."""
+    shelf.write(*(document(f"docs/{n}.md", f"text {n}") for n in range(20)))
+    before = shelf.ask("select id, ctid::text, xmin::text from concordance.chunks order by id")
+    with shelf.hold() as held:
+        documents.write_documents(
+            shelf.database, shelf.tenant, held, [document("docs/3.md", "text 3", "more")]
+        )
+    after = shelf.ask("select id, ctid::text, xmin::text from concordance.chunks order by id")
+    assert after[: len(before)] == before

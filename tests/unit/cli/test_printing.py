@@ -1,0 +1,320 @@
+"""What a terminal is shown: never a character that it would obey, never an age below nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from concordance.cli.printing import (
+    SHOWN_LINES,
+    age,
+    print_answer,
+    print_coverage,
+    print_explanation,
+    print_json,
+    safe,
+)
+from concordance.models import (
+    Answer,
+    CoverageState,
+    DocumentStatus,
+    Explanation,
+    FileOrigin,
+    Fusion,
+    Hit,
+    Origin,
+    Scope,
+    ScopeCoverage,
+    ScopeFreshness,
+    SearchRequest,
+    SessionOrigin,
+)
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+LINK = "\x1b]8;;https://evil.example\x07click\x1b]8;;\x07"
+OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+# --- text ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\nand more", "plain\ttext\nand more"),
+        ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+        ("\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m"),
+        (LINK, "\ufffd]8;;https://evil.example\ufffdclick\ufffd]8;;\ufffd"),
+        ("\x9d0;title\x9c", "\ufffd0;title\ufffd"),
+        ("\x1bP+q\x1b\\", "\ufffdP+q\ufffd\\"),
+        ("a\x08b\x7fc\0d\x0be\x0cf", "a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf"),
+        ("user\u202e\u2066txt.exe\u2069", "user\ufffd\ufffdtxt.exe\ufffd"),
+        ("a\u2028b\u2029c", "a\ufffdb\ufffdc"),
+        ("half \ud800", "half \ufffd"),
+        ("שלום 👩‍👩‍👧 é 中", "שלום 👩‍👩‍👧 é 中"),
+        ("[bold]no markup[/bold]", "[bold]no markup[/bold]"),
+        ("", ""),
+    ],
+)
+def test_a_terminal_finds_nothing_to_obey(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_text_can_be_shown(text: str) -> None:
+    shown = safe(text)
+    assert not OBEYED.search(shown)
+    assert shown.encode().decode() == safe(shown)
+
+
+# --- ages ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ago", "shown"),
+    [
+        (timedelta(0), "0 s ago"),
+        (timedelta(seconds=59.9), "59 s ago"),
+        (timedelta(seconds=60), "1 min ago"),
+        (timedelta(minutes=59, seconds=59), "59 min ago"),
+        (timedelta(hours=1), "1 h ago"),
+        (timedelta(hours=23, minutes=59), "23 h ago"),
+        (timedelta(days=1), "1 d ago"),
+        (timedelta(days=400), "400 d ago"),
+        (timedelta(seconds=-90), "0 s ago"),
+        (timedelta(days=-3), "0 s ago"),
+    ],
+)
+def test_an_age_is_told_in_its_largest_unit(ago: timedelta, shown: str) -> None:
+    assert age(NOW - ago, NOW) == shown
+
+
+def test_what_never_was_has_no_age() -> None:
+    assert age(None, NOW) == "never"
+
+
+def test_an_age_across_the_change_of_clocks_is_the_time_that_passed() -> None:
+    summer, winter = timezone(timedelta(hours=2)), timezone(timedelta(hours=1))
+    before = datetime(2026, 10, 25, 2, 45, tzinfo=summer)
+    after = datetime(2026, 10, 25, 2, 15, tzinfo=winter)
+    assert age(before, after) == "30 min ago"
+    assert age(after, before) == "0 s ago"
+
+
+# --- whole pages -----------------------------------------------------------------------------
+
+
+def shown(printer: Any, *arguments: Any, **options: Any) -> str:
+    out = io.StringIO()
+    printer(Console(file=out, width=200, color_system=None), *arguments, **options)
+    return out.getvalue()
+
+
+def coverage(state: CoverageState = CoverageState.COMPLETE, **more: Any) -> ScopeCoverage:
+    values: dict[str, Any] = {
+        "project": "a",
+        "scope": Scope.DOCS,
+        "state": state,
+        "reason": "why",
+        "found": 3,
+        "indexed": 2,
+        "empty": 0,
+        "failed": 1,
+        "skipped": 0,
+        "chunks": 12_345,
+        "chunks_with_vector": 12_000,
+        "chunks_refused": 0,
+        "model": "m",
+        "indexed_commit": "0123456789abcdef",
+        "remote_commit": "0123456789abcdef",
+        "last_attempt": NOW,
+        "last_success": NOW - timedelta(hours=3),
+        "last_complete": None,
+    }
+    return ScopeCoverage(**(values | more))
+
+
+def hit(origin: Origin, content: str = "text", rank: int = 1) -> Hit:
+    return Hit(
+        rank=rank,
+        score=0.9,
+        relevance=0.71,
+        lexical_score=None,
+        lexical_rank=None,
+        vector_score=0.71,
+        vector_rank=1,
+        project="a",
+        scope=Scope.DOCS,
+        content=content,
+        origin=origin,
+    )
+
+
+FILE = FileOrigin(
+    path=f"docs/{LINK}.md",
+    title="T",
+    heading_path=("T", "\x1b[2J"),
+    start_line=3,
+    end_line=9,
+    commit="0123456789abcdef0123456789abcdef01234567",
+    link="https://example.org/\x9dx",
+)
+TURN = SessionOrigin(
+    session_id="s\x1b",
+    event_id="e",
+    last_event_id="e",
+    title=None,
+    speaker="agent",
+    occurred_at=NOW,
+    source="log",
+)
+
+
+def answer(*hits: Hit, **more: Any) -> Answer:
+    values: dict[str, Any] = {
+        "request": SearchRequest(text="q"),
+        "hits": hits,
+        "vector_available": True,
+        "degraded": False,
+        "degraded_reason": None,
+        "empty_reason": None,
+        "model": "m",
+        "fusion": Fusion.CONVEX,
+        "fusion_parameters": {},
+        "lexical_ranking": "bm25",
+        "candidates": 20,
+        "cut_by_threshold": 4,
+        "milliseconds": {"total": 12.4},
+        "as_of": NOW,
+        "freshness": (),
+    }
+    return Answer(**(values | more))
+
+
+def test_coverage_shows_each_scope_and_ends_with_the_absent_ones() -> None:
+    page = shown(
+        print_coverage,
+        [
+            coverage(CoverageState.PARTIAL, reason="[red]x[/red]\x1b"),
+            coverage(project="b"),
+            coverage(CoverageState.ABSENT, project="z", scope=Scope.SESSION),
+        ],
+        now=NOW,
+    )
+    for part in ("complete", "2/3", "12,345", "12,000", "0123456789ab", "3 h ago"):
+        assert part in page
+    assert "a docs: [red]x[/red]\ufffd\n" in page
+    assert "b docs: " not in page
+    assert page.rstrip().endswith("Absent: z session")
+    assert not OBEYED.search(page)
+
+
+@pytest.mark.parametrize("state", [s for s in CoverageState if s is not CoverageState.ABSENT])
+def test_every_state_has_its_row(state: CoverageState) -> None:
+    assert state.value in shown(print_coverage, [coverage(state)], now=NOW)
+
+
+def test_the_marker_of_session_logs_is_no_commit() -> None:
+    page = shown(
+        print_coverage, [coverage(scope=Scope.SESSION, indexed_commit="logs-0123456789")], now=NOW
+    )
+    assert "logs-" not in page
+
+
+def test_hits_are_shown_with_their_citation_and_first_lines() -> None:
+    many = "\n".join(f"line {n}" for n in range(1, SHOWN_LINES + 4))
+    page = shown(print_answer, answer(hit(FILE, many), hit(TURN, "said\x1b[1A", rank=2)))
+    assert ".md:3-9@0123456789ab  relevance 0.71" in page
+    assert "a:session s\ufffd#e" in page
+    assert "agent, 2026-03-01 12:00 UTC" in page
+    assert f"| line {SHOWN_LINES}\n" in page
+    assert f"line {SHOWN_LINES + 1}" not in page
+    assert "… 3 more lines" in page
+    assert "2 hits of 20 candidates, 4 below the threshold, convex, 12 ms" in page
+    assert not OBEYED.search(page)
+
+
+def test_whatever_limits_an_answer_comes_with_it() -> None:
+    stale = ScopeFreshness(
+        project="a",
+        scope=Scope.ADR,
+        state=CoverageState.STALE,
+        reason="r",
+        indexed_commit=None,
+        last_success=None,
+        age_seconds=None,
+        chunks=1,
+        chunks_with_vector=0,
+    )
+    page = shown(
+        print_answer,
+        answer(
+            degraded=True,
+            degraded_reason="no provider\x1b",
+            notes=("a note\x1b",),
+            empty_reason="no passage holds a word of it\x1b",
+            freshness=(stale, stale.model_copy(update={"state": CoverageState.COMPLETE})),
+        ),
+    )
+    lines = page.splitlines()
+    assert lines[0] == "Degraded: no provider\ufffd"
+    assert lines[1] == "Note: a note\ufffd"
+    assert lines[2] == "Nothing found: no passage holds a word of it\ufffd"
+    assert lines[3] == "Beware: a adr is stale"
+    assert "Degraded" not in shown(print_answer, answer(hit(FILE)))
+
+
+def test_an_explanation_starts_with_its_verdict() -> None:
+    explanation = Explanation(
+        project="a",
+        path="docs/x\x1b.md",
+        in_index=False,
+        verdict="It is not indexed.",
+        scope=Scope.DOCS,
+        rule="docs folder 'docs/'",
+        status=DocumentStatus.FAILED,
+        reason=None,
+        commit="c0ffee",
+        chunks=0,
+        chunks_with_vector=0,
+        chunks_refused=0,
+        details=("line 3\x9d",),
+    )
+    assert shown(print_explanation, explanation).splitlines() == [
+        "a: docs/x\ufffd.md",
+        "It is not indexed.",
+        "  scope: docs",
+        "  rule: docs folder 'docs/'",
+        "  commit: c0ffee",
+        "  line 3\ufffd",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (coverage(), "a"),
+        ({"coverage": "é", "when": 1}, None),
+        ([coverage(), coverage()], None),
+    ],
+)
+def test_json_is_one_document(
+    value: Any, expected: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_json(value)
+    parsed = json.loads(capsys.readouterr().out)
+    if isinstance(value, list):
+        assert [item["project"] for item in parsed] == ["a", "a"]
+    elif isinstance(value, dict):
+        assert parsed == value
+    else:
+        assert parsed["project"] == expected
+        assert parsed["last_attempt"] == "2026-03-01T12:00:00Z"
