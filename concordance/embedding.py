@@ -15,6 +15,7 @@ from concordance.adapters.embedding import TextFailure, Vector
 from concordance.adapters.postgres import coverage, embeddings, projects
 from concordance.errors import ProviderError
 from concordance.indexing.vector_space import passage_text
+from concordance.interruption import stop_requested
 from concordance.resources import Resources
 
 # Texts in one claim: what a killed worker may have embedded for nothing.
@@ -134,7 +135,7 @@ class _Worker:
         storing: Future[None] | None = None
         claimed = 0
         with ThreadPoolExecutor(1, thread_name_prefix="store-vectors") as pool:
-            while batch := self._claim(claimed):
+            while not stop_requested() and (batch := self._claim(claimed)):
                 claimed += len(batch)
                 results = self._resources.embedder.embed_documents([_text(p) for _, p in batch])
                 if storing is not None:

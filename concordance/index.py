@@ -20,6 +20,7 @@ from concordance.adapters.environment import process_environment, read_configura
 from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, embeddings, projects
+from concordance.errors import BadRequest
 from concordance.models import Answer, Explanation, Scope, ScopeCoverage, SearchRequest
 from concordance.resources import (
     CredentialSource,
@@ -86,7 +87,9 @@ class Index:
     def search(self, request: SearchRequest | str) -> Answer:
         """The passages that answer a question; see `concordance.searching.search` for errors."""
         if isinstance(request, str):
-            request = SearchRequest(text=request)
+            if not request.strip():
+                raise BadRequest("the question is blank", hint="Ask for a word at least")
+            request = SearchRequest(text=request.encode(errors="replace").decode())
         return searching.search(self._resources, request)
 
     def coverage(self, slugs: Sequence[str] | None = None) -> list[ScopeCoverage]:

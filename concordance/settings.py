@@ -188,7 +188,6 @@ class Settings(Checked):
     project_lock_seconds: float = Field(
         default=600.0, ge=0, description="How long a second run waits for the first, per project."
     )
-    query_deadline_seconds: float = Field(default=5.0, gt=0, le=120)
     work_pool: bool = Field(
         default=False, description="Start reindex-project through its deployment, not in process."
     )

@@ -105,11 +105,17 @@ def plan_files(  # noqa: PLR0913 - what may be chosen of a plan
 ) -> SourcePlan:
     """Compare the files of a commit with the stored documents, and open the attempt."""
     wanted = tuple(scope for scope in FILE_SCOPES if scope in scopes)
-    found = [] if commit is None else list_files(resources, project, commit)
-    stored = documents.stored_documents(resources.database, held.project_id, wanted)
-    plan = make_plan(
-        stored, [f for f in found if f.scope in wanted], chunker=row_fingerprint(project), full=full
-    )
+    projects.check_language(resources.database, project)
+    listed = [] if commit is None else list_files(resources, project, commit)
+    found = [f for f in listed if f.scope in wanted]
+    names = {f.name for f in found}
+    # A file that came from a scope that was not asked for is known by its name all the same.
+    stored = [
+        s
+        for s in documents.stored_documents(resources.database, held.project_id, FILE_SCOPES)
+        if s.scope in wanted or s.name in names
+    ]
+    plan = make_plan(stored, found, chunker=row_fingerprint(project), full=full)
     _open(resources, held, wanted, commit)
     return SourcePlan(commit, wanted, plan)
 
@@ -123,6 +129,7 @@ def plan_sessions(
         LogsUnreadable: A log folder or file can't be read; nothing is deleted then.
     """
     logs = log_folder.list_logs(project.sessions)
+    projects.check_language(resources.database, project)
     read = _read_sessions(project, logs)
     stored = documents.stored_documents(resources.database, held.project_id, [Scope.SESSION])
     plan = make_plan(stored, found_documents(read), chunker=row_fingerprint(project), full=full)

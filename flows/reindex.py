@@ -18,7 +18,7 @@ from concordance.index import Index
 from concordance.indexing.outcome import judge_run
 from concordance.models import Scope
 from concordance.settings import ALL_SCOPES
-from flows.reindex_project import embed_projects, reindex_project
+from flows.reindex_project import embed_projects, reindex_project, run_identifier
 from flows.states import state_of
 from tasks.embedding import prepare_space
 from tasks.indexing import survey_projects
@@ -42,13 +42,17 @@ def reindex(
         index.project(slug)
     wanted = list(scopes or ALL_SCOPES)
     started = index.now()
+    run_id = run_identifier()
+    index.start_run(run_id, "reindex")
     provider_error = _check_provider()
     surveyed = survey_projects(slugs, wanted, full)
     changed = [project.slug for project in surveyed if project.action == "index"]
     _run_projects(index, changed, wanted, full=full, embed=provider_error is None)
     _embed_the_rest(index, slugs, started)
     covered = [c for c in index.coverage(slugs) if c.scope in wanted]
-    return state_of(judge_run(slugs, covered))
+    verdict = judge_run(slugs, covered)
+    index.finish_run(run_id, {"outcome": verdict.outcome.value, "message": verdict.message})
+    return state_of(verdict)
 
 
 def _check_provider() -> str | None:

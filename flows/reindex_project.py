@@ -49,7 +49,7 @@ def reindex_project(
     wanted = list(scopes or ALL_SCOPES)
     started = index.now()
     logger = get_run_logger()
-    run_id = uuid.UUID(flow_run.id) if flow_run.id else uuid.uuid4()
+    run_id = run_identifier()
     try:
         with index.hold(
             project, run_id, on_wait=lambda: logger.info("another run holds %s, waiting", project)
@@ -62,6 +62,11 @@ def reindex_project(
         embed_projects(index, [project], started)
     covered = [c for c in index.coverage([project]) if c.scope in wanted]
     return state_of(judge_run([project], covered))
+
+
+def run_identifier() -> uuid.UUID:
+    """The flow run's own id, by which the database knows the run as well."""
+    return uuid.UUID(flow_run.id) if flow_run.id else uuid.uuid4()
 
 
 def embed_projects(index: Index, projects: list[str] | None, started: datetime) -> str | None:

@@ -10,8 +10,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 from concordance.errors import ConcordanceError, UsageError
+from concordance.interruption import request_stop
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -29,6 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     from concordance.cli.printing import safe  # noqa: PLC0415 - likewise
 
     errors = Console(stderr=True)
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         result = app(
             list(arguments), exit_on_error=False, print_error=True, result_action="return_value"
@@ -49,3 +52,9 @@ def run(arguments: Sequence[str]) -> int:
         errors.print("concordance: interrupted; what was committed stays, the next run goes on")
         return 130
     return result if isinstance(result, int) else 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """End at the next whole unit of work: threads can't be interrupted, but they can be asked."""
+    request_stop()
+    signal.default_int_handler(number, frame)

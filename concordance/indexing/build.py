@@ -18,7 +18,7 @@ from concordance.sessions.events import LineProblem, Session
 from concordance.text.chunking import Chunk, chunk_markdown, chunk_plain
 from concordance.text.cutting import ChunkSizes
 from concordance.text.decoding import Unreadable, decode
-from concordance.text.markdown import parse_markdown
+from concordance.text.markdown import MarkdownDocument, parse_markdown
 
 # A heading longer than this is a paragraph by mistake; Postgres refuses a tsvector over 1 MB.
 MOST_HEADING_CHARACTERS = 500
@@ -37,8 +37,10 @@ def file_document(
         )
     parsed = parse_markdown(source.text)
     title = _shorten(parsed.title) if parsed.title else None
+    body = _end_of_front_matter(parsed)
     passages = tuple(
-        _file_passage(chunk, title) for chunk in chunk_markdown(source.text, parsed, sizes)
+        _file_passage(chunk, title, titled=chunk.start >= body)
+        for chunk in chunk_markdown(source.text, parsed, sizes)
     )
     if not passages:
         return _without_passages(found, DocumentStatus.EMPTY, "no text", commit, chunker)
@@ -144,7 +146,12 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
 
 
-def _file_passage(chunk: Chunk, title: str | None) -> Passage:
+def _end_of_front_matter(parsed: MarkdownDocument) -> int:
+    first = parsed.sections[0].blocks[:1] if parsed.sections else ()
+    return next((block.end for block in first if block.kind == "front_matter"), 0)
+
+
+def _file_passage(chunk: Chunk, title: str | None, *, titled: bool) -> Passage:
     headings = tuple(_shorten(heading) for heading in chunk.heading_path)
     return Passage(
         ordinal=chunk.ordinal,
@@ -154,7 +161,8 @@ def _file_passage(chunk: Chunk, title: str | None) -> Passage:
         start_char=chunk.start,
         end_char=chunk.end,
         content=chunk.content,
-        content_hash=content_hash(title, headings, chunk.content),
+        content_hash=content_hash(title if titled else None, headings, chunk.content),
+        titled=titled,
     )
 
 

@@ -17,7 +17,11 @@ Kind = Literal["file", "session"]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One chunk: `content` is exactly the slice `start_char` to `end_char` of its source text."""
+    """One chunk: `content` is exactly the slice `start_char` to `end_char` of its source text.
+
+    `titled` says whether the document's title and path are indexed with it: they are not with front
+    matter, which would be found by them and has nothing to say.
+    """
 
     ordinal: int
     heading_path: tuple[str, ...]
@@ -29,6 +33,7 @@ class Passage:
     end_line: int | None = None
     event_id: str | None = None
     last_event_id: str | None = None
+    titled: bool = True
     speaker: str | None = None
     occurred_at: datetime | None = None
 

@@ -45,6 +45,7 @@ create table chunks (
     document_id   bigint not null references documents on delete cascade,
     ordinal       integer not null,
     heading_path  text[] not null,
+    titled        boolean not null,     -- whether the document's title and path speak for it, too
     start_line    integer,              -- lines of a file, from 1, both ends included
     end_line      integer,
     start_char    integer not null,

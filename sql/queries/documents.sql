@@ -12,7 +12,7 @@ create temporary table if not exists incoming_documents (
 
 -- name: create_incoming_chunks
 create temporary table if not exists incoming_chunks (
-    position integer, ordinal integer, heading_path jsonb, start_line integer, end_line integer,
+    position integer, ordinal integer, heading_path jsonb, titled boolean, start_line integer, end_line integer,
     start_char integer, end_char integer, event_id text, last_event_id text, speaker text,
     occurred_at timestamptz, content text, content_hash bytea,
     document_id bigint, twin integer, chunk_id bigint, is_new boolean
@@ -23,7 +23,7 @@ copy incoming_documents (position, scope, kind, name, source, title, content_id,
     reason, chunker, commit) from stdin
 
 -- name: copy_chunks
-copy incoming_chunks (position, ordinal, heading_path, start_line, end_line, start_char, end_char,
+copy incoming_chunks (position, ordinal, heading_path, titled, start_line, end_line, start_char, end_char,
     event_id, last_event_id, speaker, occurred_at, content, content_hash) from stdin
 
 -- name: upsert_documents
@@ -109,12 +109,12 @@ where k.id = c.chunk_id and c.is_new is null
        c.speaker, c.occurred_at)
 
 -- name: insert_chunks
-insert into chunks (id, tenant_id, project_id, document_id, ordinal, heading_path, start_line,
+insert into chunks (id, tenant_id, project_id, document_id, ordinal, heading_path, titled, start_line,
     end_line, start_char, end_char, event_id, last_event_id, speaker, occurred_at, content,
     content_hash)
 overriding system value
 select c.chunk_id, %(tenant)s, %(project)s, c.document_id, c.ordinal,
-    array(select jsonb_array_elements_text(c.heading_path)),
+    array(select jsonb_array_elements_text(c.heading_path)), c.titled,
     c.start_line, c.end_line, c.start_char, c.end_char, c.event_id, c.last_event_id, c.speaker,
     c.occurred_at, c.content, c.content_hash
 from incoming_chunks c
@@ -124,7 +124,8 @@ order by c.position, c.ordinal
 -- name: write_lexemes
 insert into lexical (chunk_id, tenant_id, project_id, scope, lexemes)
 select k.id, k.tenant_id, k.project_id, d.scope,
-       passage_lexemes(p.language::regconfig, case d.kind when 'file' then d.name end, d.title,
+       passage_lexemes(p.language::regconfig, case when k.titled and d.kind = 'file' then d.name end,
+                       case when k.titled then d.title end,
                        k.heading_path, k.content)
 from documents d
 join chunks k on k.document_id = d.id

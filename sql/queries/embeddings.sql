@@ -119,7 +119,8 @@ where b.model_id = c.model_id and b.content_hash = c.content_hash
 returning b.content_hash, b.position
 
 -- name: texts
-select distinct on (k.content_hash) k.content_hash, d.title, k.heading_path, k.content
+select distinct on (k.content_hash) k.content_hash, case when k.titled then d.title end as title,
+       k.heading_path, k.content
 from chunks k join documents d on d.id = k.document_id
 where k.tenant_id = %(tenant)s and k.content_hash = any(%(hashes)s)
 order by k.content_hash, k.id

@@ -186,7 +186,6 @@ def test_a_token_itself_is_no_setting() -> None:
         ("max_files", 0),
         ("max_file_bytes", 1),
         ("max_parallel_projects", 65),
-        ("query_deadline_seconds", -1),
         ("tenant", "A B"),
         ("ollama_url", "127.0.0.1:11434"),
         ("no_such_key", 1),

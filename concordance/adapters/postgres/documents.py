@@ -195,7 +195,7 @@ def _copy(connection: Connection, documents: Sequence[Document]) -> None:
         with cursor.copy(ask["copy_chunks"]) as copy:
             for position, d in enumerate(documents):
                 for p in d.passages:
-                    start = (position, p.ordinal, json.dumps(p.heading_path))
+                    start = (position, p.ordinal, json.dumps(p.heading_path), p.titled)
                     span = (p.start_line, p.end_line, p.start_char, p.end_char)
                     turn = (p.event_id, p.last_event_id, p.speaker, p.occurred_at)
                     copy.write_row((*start, *span, *turn, p.content, p.content_hash))

@@ -62,20 +62,10 @@ def ensure_tenant(database: Database, slug: str) -> int:
 
 
 def ensure_project(database: Database, tenant: int, project: Project) -> StoredProject:
-    """The stored project, made or brought up to date from its settings.
-
-    Raises:
-        SettingsError: The server has no text-search configuration of the project's language.
-    """
+    """The stored project, made or brought up to date from its settings."""
     ask = queries("projects")
     key = {"tenant": tenant, "slug": project.slug}
     with database.transaction() as connection:
-        if not fetch_value(connection, ask["language_exists"], {"language": project.language}):
-            raise SettingsError(
-                f"project '{project.slug}': this Postgres has no text-search configuration "
-                f"'{project.language}'",
-                hint="Use one that 'select cfgname from pg_ts_config' lists, such as 'simple'",
-            )
         connection.execute(
             ask["ensure_project"],
             key
@@ -89,6 +79,24 @@ def ensure_project(database: Database, tenant: int, project: Project) -> StoredP
     if stored is None:
         raise DatabaseError(f"project '{project.slug}' was removed while it was being set up")
     return stored
+
+
+def check_language(database: Database, project: Project) -> None:
+    """Make sure that the server can analyse the project's language.
+
+    Raises:
+        SettingsError: It has no text-search configuration of that name.
+    """
+    with database.transaction() as connection:
+        known = fetch_value(
+            connection, queries("projects")["language_exists"], {"language": project.language}
+        )
+    if not known:
+        raise SettingsError(
+            f"project '{project.slug}': this Postgres has no text-search configuration "
+            f"'{project.language}'",
+            hint="Use one that 'select cfgname from pg_ts_config' lists, such as 'simple'",
+        )
 
 
 def find_project(database: Database, tenant: int, slug: str) -> StoredProject | None:
