@@ -1,4 +1,5 @@
-# Everything is installed into .venv from hashed requirements; nothing else on the machine changes.
+# Everything is installed into .venv from hashed requirements. Of the rest of the machine, only the
+# state directory changes, and as root /var/lib/concordance and the user `pgserver`.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -35,7 +36,9 @@ lock: .venv/dev
 
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
+# As root the database lies under /var/lib/concordance: `concordance doctor` names its folder.
 clean:
+	@[ ! -x $(BIN)/concordance ] || CONCORDANCE_HOME=$(CURDIR)/.demo/home $(BIN)/concordance down
 	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 
 .venv/pip:

@@ -43,8 +43,20 @@ class UnknownProject(UsageError):
     """No project of that slug is configured or indexed."""
 
 
+class NothingIndexed(ConcordanceError):
+    """The index is empty, so no question can be answered."""
+
+
 class BadRequest(UsageError):
     """A search request that can't be answered as it stands."""
+
+
+class BadTestSet(UsageError):
+    """A folder of questions with known answers that can't be used."""
+
+
+class BadRecord(UsageError):
+    """A question can't be recorded with the place that was named as its answer."""
 
 
 # --- sources ---------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ from __future__ import annotations
 from concordance.adapters.git import TreeEntry
 from concordance.adapters.postgres import coverage, documents, projects
 from concordance.errors import SourceError
+from concordance.indexing.plan import skipped_by
 from concordance.indexing.scopes import Placed, place
 from concordance.models import DocumentStatus, Explanation, Scope
+from concordance.reading import read_adr_folder
 from concordance.resources import Resources
 from concordance.settings import Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint
-from concordance.writing import read_adr_folder
 
 
 def explain(resources: Resources, slug: str, path: str) -> Explanation:
@@ -20,7 +21,7 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
         UnknownProject: `projects.toml` has no project of that slug.
     """
     project = resources.project(slug)
-    name = path.removeprefix("./")
+    name = _as_stored(path.removeprefix("./"))
     stored = projects.find_project(resources.database, resources.tenant, slug)
     detail = None
     if stored is not None:
@@ -53,7 +54,8 @@ def _stored(
     status = DocumentStatus(detail.status)
     scope = Scope(detail.scope)
     details = []
-    if detail.chunker != row_fingerprint(project):
+    made_by = row_fingerprint(project)
+    if detail.chunker not in (made_by, skipped_by(made_by)):
         details.append("it was chunked by an older version; the next run chunks it anew")
     if detail.chunks_refused:
         details.append(f"{detail.chunks_refused} chunks refused by the model: {detail.refusal}")
@@ -98,9 +100,16 @@ def _absent(placed: Placed, entry: TreeEntry | None, commit: str | None, *, look
     )
 
 
+def _as_stored(path: str) -> str:
+    """A path as the rows have it: bytes that are not UTF-8 are escaped, and no row holds a NUL."""
+    data = path.encode("utf-8", errors="surrogateescape")
+    return data.decode("utf-8", errors="backslashreplace").replace("\0", "\ufffd")
+
+
 def _indexed_commit(resources: Resources, slug: str) -> str | None:
     markers = coverage.list_markers(resources.database, resources.tenant, [slug])
-    return next((m.indexed_marker for m in markers if m.scope == Scope.DOCS), None)
+    files = (m.indexed_marker for m in markers if m.scope in FILE_SCOPES)
+    return next((marker for marker in files if marker is not None), None)
 
 
 def _at_commit(

@@ -11,24 +11,44 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from concordance import embedding, explaining, searching, surveying, writing
+from concordance import (
+    calibrating,
+    embedding,
+    evaluating,
+    explaining,
+    loading,
+    recording,
+    searching,
+    surveying,
+    writing,
+)
 from concordance.adapters.clock import utc_now
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
-from concordance.adapters.postgres import coverage, documents, embeddings, projects
+from concordance.adapters.postgres import (
+    calibrations,
+    coverage,
+    documents,
+    embeddings,
+    projects,
+)
 from concordance.errors import BadRequest
-from concordance.models import Answer, Explanation, Scope, ScopeCoverage, SearchRequest
+from concordance.figures import CalibrationReport, Evaluation
+from concordance.models import Answer, Explanation, Hit, Scope, ScopeCoverage, SearchRequest
+from concordance.ranking.calibration import Calibration
 from concordance.resources import (
     CredentialSource,
     Resources,
     configured_project,
     open_resources,
 )
-from concordance.settings import ALL_SCOPES, Configuration, Project
+from concordance.settings import ALL_SCOPES, SLUG, Configuration, Project
+from concordance.text.language import AUTO
 
 Progress = Callable[[int, int], None]
 
@@ -95,6 +115,8 @@ class Index:
     def coverage(self, slugs: Sequence[str] | None = None) -> list[ScopeCoverage]:
         """What is indexed and how far it can be trusted, by project and scope."""
         for slug in slugs or ():
+            if SLUG.fullmatch(slug) is None:
+                self._resources.project(slug)  # no text of another shape is asked of Postgres
             if self.configuration.project(slug) is None and not self.is_stored(slug):
                 self._resources.project(slug)  # raises UnknownProject, with what there is
         return coverage.list_coverage(self._resources.database, self._resources.tenant, slugs)
@@ -129,6 +151,10 @@ class Index:
             project.location, project.branch, self._resources.credential(project)
         )
 
+    def check_language(self, slug: str) -> None:
+        """Raise SettingsError unless the server can analyse the project's language."""
+        projects.check_language(self._resources.database, self._resources.project(slug))
+
     @staticmethod
     def check_slug(configuration: Configuration, slug: str) -> None:
         """Raise UnknownProject, with what there is, unless the project is configured."""
@@ -148,6 +174,55 @@ class Index:
         """Remove a project's rows and its repository on this machine; tells if there were any."""
         self._resources.mirror.remove(slug)
         return projects.forget_project(self._resources.database, self._resources.tenant, slug)
+
+    # --- questions with known answers ----------------------------------------------------------
+
+    def evaluate(
+        self,
+        folder: Path,
+        *,
+        language: str = AUTO,
+        vectors: bool = True,
+        progress: loading.Progress | None = None,
+    ) -> Evaluation:
+        """Measure the search on a set in BEIR form; see `concordance.evaluating.evaluate`."""
+        return evaluating.evaluate(
+            self._resources, folder, language=language, vectors=vectors, progress=progress
+        )
+
+    def calibrate(
+        self, slug: str, folder: Path, *, progress: loading.Progress | None = None
+    ) -> CalibrationReport:
+        """Fit a project's own numbers on a set; see `concordance.calibrating.calibrate`."""
+        return calibrating.calibrate(self._resources, folder, slug, progress=progress)
+
+    def undo_calibration(self, slug: str) -> bool:
+        """Go back to the default numbers; tells whether there was anything to undo."""
+        return calibrating.undo(self._resources, slug)
+
+    def stored_calibrations(self) -> list[Calibration]:
+        """What was fitted for projects and is in use."""
+        return calibrations.list_calibrations(
+            self._resources.database, self.configuration.settings.tenant
+        )
+
+    def record_question(
+        self, slug: str, question: str, right: str | int | Hit
+    ) -> calibrations.Place:
+        """Keep a question with the hit, rank or place that answers it; returns the place."""
+        return recording.record(self._resources, slug, question, right)
+
+    def recorded_questions(self, slug: str | None = None) -> list[calibrations.Recorded]:
+        """The questions that were recorded for a project, or for all."""
+        return recording.recorded(self._resources, slug)
+
+    def forget_question(self, number: int) -> bool:
+        """Remove one recorded question; tells whether it was there."""
+        return recording.forget(self._resources, number)
+
+    def export_questions(self, slug: str, folder: Path) -> recording.Exported:
+        """Write a project's recorded questions and its passages in BEIR form."""
+        return recording.export(self._resources, slug, folder)
 
     # --- steps of indexing -------------------------------------------------------------------
 

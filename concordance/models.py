@@ -37,6 +37,14 @@ class Fusion(StrEnum):
     VECTOR = "vector"
 
 
+class LexicalRanking(StrEnum):
+    """How passages are ranked by their words; all but the first are there to compare with."""
+
+    BM25 = "bm25"
+    TS_RANK_CD = "ts_rank_cd"
+    ALL_WORDS = "all_words"
+
+
 class DocumentStatus(StrEnum):
     """What became of a file or a session."""
 
@@ -60,7 +68,7 @@ class CoverageState(StrEnum):
 # --- search ----------------------------------------------------------------------------------
 
 # Both legs always look this deep, so that asking for more hits never changes the first ones.
-POOL = 200
+POOL = 100
 MAX_TOP_K = POOL
 MAX_QUERY_CHARACTERS = 100_000
 
@@ -101,15 +109,22 @@ class SearchRequest(Frozen):
         default=None,
         title="Vector weight",
         description="Share of the vector leg, the words get the rest; none given means 0.75 in "
-        "the convex fusion, 0.6 in the weighted one and 0.5 in RRF.",
+        "the convex fusion (or what the project is calibrated to), 0.6 in the weighted one and 0.5 "
+        "in RRF.",
         ge=0.0,
         le=1.0,
         allow_inf_nan=False,
     )
-    threshold: float = Field(
-        default=0.2,
+    lexical_ranking: LexicalRanking = Field(
+        default=LexicalRanking.BM25,
+        title="Lexical ranking",
+        description="How words rank; all but BM25 are there to compare with.",
+    )
+    threshold: float | None = Field(
+        default=None,
         title="Threshold",
-        description="Least relevance, 0 to 1, that a hit must have; same meaning in every fusion.",
+        description="Least confidence, 0 to 1, that a hit must have, the same in every fusion; "
+        "none given means the project's own where it is calibrated, else 0.2.",
         ge=0.0,
         le=1.0,
         allow_inf_nan=False,
@@ -120,6 +135,11 @@ class SearchRequest(Frozen):
         description="How slowly reciprocal rank fusion forgets the lower ranks.",
         ge=1,
         le=10_000,
+    )
+    rerank: bool | None = Field(
+        default=None,
+        title="Rerank",
+        description="Whether the configured reranker is used; none given means where there is one.",
     )
     deadline_seconds: float = Field(
         default=5.0,
@@ -166,7 +186,10 @@ class Hit(Frozen):
 
     rank: int
     score: float = Field(description="The fused score; comparable within this answer only.")
-    relevance: float = Field(description="0 to 1, what `threshold` cuts on; see docs/answer.md.")
+    confidence: float = Field(description="0 to 1, what `threshold` cuts on; see docs/ranking.md.")
+    rerank_score: float | None = Field(
+        default=None, description="The reranker's own score; null where none was asked."
+    )
     lexical_score: float | None
     lexical_rank: int | None
     vector_score: float | None = Field(description="Cosine, -1 to 1; null without a vector.")
@@ -206,6 +229,7 @@ class Answer(Frozen):
 
     request: SearchRequest
     hits: tuple[Hit, ...]
+    confidence: float = Field(description="0 to 1, how likely it is that the answer is there.")
     vector_available: bool
     degraded: bool
     degraded_reason: str | None
@@ -214,7 +238,8 @@ class Answer(Frozen):
     model: str | None
     fusion: Fusion
     fusion_parameters: dict[str, float]
-    lexical_ranking: str
+    lexical_ranking: LexicalRanking
+    reranker: str | None = Field(default=None, description="The reranker whose order this is.")
     candidates: int
     cut_by_threshold: int
     milliseconds: dict[str, float]
@@ -240,6 +265,9 @@ class ScopeCoverage(Frozen):
     chunks: int
     chunks_with_vector: int
     chunks_refused: int = Field(description="Chunks whose text the model could not take.")
+    embedding_error: str | None = Field(
+        default=None, description="Why the last attempt to embed failed, in the provider's words."
+    )
     model: str | None
     indexed_commit: str | None
     remote_commit: str | None

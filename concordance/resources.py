@@ -22,6 +22,7 @@ from concordance.adapters.git_policy import GitPolicy
 from concordance.adapters.postgres.database import Database, create_database
 from concordance.adapters.postgres.projects import ensure_tenant
 from concordance.adapters.postgres.schema import migrate
+from concordance.adapters.reranking import Reranker, open_reranker
 from concordance.errors import ProviderError, SettingsError, UnknownProject
 from concordance.settings import Configuration, Project, Settings
 
@@ -67,6 +68,7 @@ class Resources:
     tenant: int
     mirror: GitMirror
     embedder: Embedder
+    reranker: Reranker | None = None
     clock: Callable[[], datetime] = utc_now
     breaker: Breaker = field(default_factory=Breaker)
     server: EmbeddedPostgres | None = None
@@ -99,6 +101,8 @@ class Resources:
     def close(self) -> None:
         """Close all of it; the embedded server stops with its last user."""
         self.embedder.close()
+        if self.reranker is not None:
+            self.reranker.close()
         self.database.close()
         if self.server is not None:
             self.server.stop()
@@ -134,6 +138,7 @@ def open_resources(
     """
     settings = configuration.settings
     embedder = open_embedder(settings.embedding_model, settings)
+    reranker = open_reranker(settings.reranker, settings) if settings.reranker else None
     server, conninfo = open_server(settings)
     database = Database(conninfo, pool_size=settings.database_pool)
     try:
@@ -151,7 +156,15 @@ def open_resources(
         environment=git_environment(environment),
     )
     return Resources(
-        configuration, environment, database, tenant, mirror, embedder, clock, server=server
+        configuration,
+        environment,
+        database,
+        tenant,
+        mirror,
+        embedder,
+        reranker,
+        clock,
+        server=server,
     )
 
 

@@ -15,6 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 from concordance.models import Scope
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+# What could be `user:password@host:path`; a folder may well have an `@` in its name.
+USER_AND_SECRET = re.compile(r"[^/:@]*:[^/@]*@[^/:]+:")
 SCP_STYLE = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:].*")
 SSH_USER = re.compile(r"[A-Za-z0-9._-]+")
 # A path drops one of the two slashes.
@@ -72,9 +74,12 @@ def _check_git_url(url: str) -> str:
             "it holds user information, which would be stored and shown with it; take it out and "
             "name the token in 'credentials' (an environment variable or a Secret block)"
         )
-    if with_scheme and "?" in rest:
+    if with_scheme and not server.strip(":") and scheme.lower() != "file":
+        raise ValueError("it names no server")
+    if "?" in rest or "#" in url:
         raise ValueError(
-            "it holds a query, where a token could stand; take it out and name the token in "
+            "it holds a query or a fragment, where a token could stand; take it out and name the "
+            "token in "
             "'credentials' (an environment variable or a Secret block)"
         )
     return url
@@ -92,7 +97,7 @@ def _check_page_url(url: str) -> str:
 def _check_path(path: Path) -> Path:
     if "\0" in str(path):
         raise ValueError("a path holds no NUL")
-    if ADDRESS.match(str(path)):
+    if ADDRESS.match(str(path)) or USER_AND_SECRET.match(str(path)):
         raise ValueError("it is an address; write it under 'url'")
     return path
 
@@ -187,6 +192,16 @@ class Settings(Checked):
     max_parallel_projects: int = Field(default=4, ge=1, le=64)
     project_lock_seconds: float = Field(
         default=600.0, ge=0, description="How long a second run waits for the first, per project."
+    )
+    reranker: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9]+/\S.*$",
+        description="local/DIRECTORY (an ONNX cross-encoder) or cohere/MODEL; unset: none.",
+    )
+    reranker_url: str = Field(default="https://api.cohere.com", pattern=r"^https?://[^@\s]+$")
+    reranker_key: SecretStr | None = Field(default=None, description="The key of that API.")
+    reranker_secret_block: str | None = Field(
+        default=None, description="Prefect Secret block that holds the key, for flows and tasks."
     )
     work_pool: bool = Field(
         default=False, description="Start reindex-project through its deployment, not in process."

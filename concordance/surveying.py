@@ -17,12 +17,12 @@ from concordance.adapters.postgres import coverage, projects
 from concordance.errors import ConcordanceError
 from concordance.models import Scope
 from concordance.resources import CredentialSource, Resources
-from concordance.settings import Project
+from concordance.settings import Project, Settings
 from concordance.text.chunking import chunker_fingerprint
 from concordance.text.cutting import ChunkSizes
 
 # Goes up when the words of a passage are computed in another way.
-LEXEMES_VERSION = 1
+LEXEMES_VERSION = 2
 FILE_SCOPES = (Scope.DOCS, Scope.ADR)
 SURVEY_THREADS = 8
 
@@ -48,13 +48,14 @@ def row_fingerprint(project: Project) -> str:
     return f"{chunker()}/{project.language}/{LEXEMES_VERSION}"
 
 
-def rules_fingerprint(project: Project) -> str:
+def rules_fingerprint(project: Project, settings: Settings) -> str:
     """A hash of all that decides which rows a project has, besides its source."""
     parts = (
         project.scopes.model_dump_json(),
         project.branch or "",
         "\n".join(f"{source.path}:{source.pattern}" for source in project.sessions),
         row_fingerprint(project),
+        str(settings.max_file_bytes),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
@@ -112,7 +113,7 @@ def _look(  # noqa: PLR0911 - one answer a reason
     scopes: Sequence[Scope],
     credential: CredentialSource,
 ) -> Surveyed:
-    fingerprint = rules_fingerprint(project)
+    fingerprint = rules_fingerprint(project, resources.settings)
     for scope in scopes:
         marker = known.get(scope)
         if marker is None or marker.last_success is None:

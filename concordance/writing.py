@@ -8,41 +8,36 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from concordance.adapters import log_folder
-from concordance.adapters.git import TreeEntry
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.words import settle_weights
 from concordance.errors import SourceError
 from concordance.indexing.build import (
-    file_document,
     found_documents,
-    problem_document,
-    session_document,
-    skipped_document,
-    storable_name,
 )
 from concordance.indexing.documents import Document
 from concordance.indexing.plan import Found, Plan, make_plan
-from concordance.indexing.scopes import place, read_adr_dir
 from concordance.models import Scope
+from concordance.reading import language_chooser, list_files, read_files, read_sessions
 from concordance.resources import Resources
-from concordance.sessions.events import Event, group_sessions
-from concordance.sessions.jsonl import read_jsonl
 from concordance.settings import Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint, rules_fingerprint
-from concordance.text.cutting import ChunkSizes
 
 # A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
 BATCH_DOCUMENTS = 200
 # Batches that are chunked ahead of the one that Postgres is writing.
 BATCHES_AHEAD = 2
-# A .adr-dir holds one path; what is larger is something else.
-MOST_ADR_DIR_BYTES = 4_096
+# Batches that Postgres analyses side by side; their words are counted one after the other.
+WRITERS = 2
 
 Progress = Callable[[int, int], None]
 
@@ -130,7 +125,7 @@ def plan_sessions(
     """
     logs = log_folder.list_logs(project.sessions)
     projects.check_language(resources.database, project)
-    read = _read_sessions(project, logs)
+    read = read_sessions(project, logs, language_chooser(resources, project))
     stored = documents.stored_documents(resources.database, held.project_id, [Scope.SESSION])
     plan = make_plan(stored, found_documents(read), chunker=row_fingerprint(project), full=full)
     marker = log_folder.marker(logs)
@@ -150,19 +145,14 @@ def write_rows(
     if plan.renames:
         documents.rename_documents(
             resources.database,
+            resources.tenant,
             held,
             [(r.id, r.name, r.scope) for r in plan.renames],
             commit=None if Scope.SESSION in source.scopes else source.marker,
         )
-    done = chunks = 0
     # Closed at once where a write fails, so that the thread and its git end too.
     with closing(_ahead(_batches(_read(resources, project, source)))) as batches:
-        for batch in batches:
-            documents.write_documents(resources.database, resources.tenant, held, batch)
-            done += len(batch)
-            chunks += sum(len(document.passages) for document in batch)
-            if progress is not None:
-                progress(done, len(plan.writes))
+        done, chunks = _write_batches(resources, held, batches, len(plan.writes), progress)
     if plan.deletes:
         documents.delete_documents(resources.database, held, plan.deletes)
     return Written(
@@ -173,6 +163,37 @@ def write_rows(
         unchanged=plan.unchanged,
         chunks=chunks,
     )
+
+
+def _write_batches(
+    resources: Resources,
+    held: projects.Hold,
+    batches: Iterator[list[Document]],
+    total: int,
+    progress: Progress | None,
+) -> tuple[int, int]:
+    """Write batches, `WRITERS` at a time; returns how many documents and chunks were written."""
+    done = chunks = 0
+    at_work: deque[tuple[list[Document], Future[None]]] = deque()
+
+    def finish_one() -> None:
+        nonlocal done, chunks
+        batch, future = at_work.popleft()
+        future.result()
+        done += len(batch)
+        chunks += sum(len(document.passages) for document in batch)
+        if progress is not None:
+            progress(done, total)
+
+    with ThreadPoolExecutor(WRITERS, thread_name_prefix="write-rows") as pool:
+        for batch in batches:
+            if len(at_work) == WRITERS:
+                finish_one()
+            write = partial(documents.write_documents, resources.database, resources.tenant, held)
+            at_work.append((batch, pool.submit(write, batch)))
+        while at_work:
+            finish_one()
+    return done, chunks
 
 
 def close_attempt(
@@ -189,12 +210,13 @@ def close_attempt(
         if source.marker is not None and Scope.SESSION not in source.scopes:
             documents.stamp_commit(connection, held.project_id, source.scopes, source.marker)
             projects.set_branch(connection, held.project_id, branch)
+        settle_weights(connection, held.project_id)
         coverage.close_attempt(
             connection,
             held.project_id,
             source.scopes,
             marker=source.marker,
-            fingerprint=rules_fingerprint(project),
+            fingerprint=rules_fingerprint(project, resources.settings),
             now=resources.clock(),
         )
 
@@ -206,51 +228,6 @@ def fail_attempt(
     with resources.database.transaction() as connection:
         coverage.ensure_scopes(connection, resources.tenant, project_id, scopes)
         coverage.fail_attempt(connection, project_id, scopes, error=error, now=resources.clock())
-
-
-def list_files(resources: Resources, project: Project, commit: str) -> list[Found]:
-    """The files of a commit that a scope names; those that are not read carry the reason.
-
-    Raises:
-        SourceRefused: The tree has more files than `max_files` allows.
-    """
-    entries = resources.mirror.list_tree(project.slug, commit)
-    if len(entries) > resources.settings.max_files:
-        raise SourceError(
-            f"the tree of '{project.slug}' has {len(entries):,} files, over the limit of "
-            f"{resources.settings.max_files:,}",
-            hint="Raise CONCORDANCE_MAX_FILES if this is meant",
-        )
-    adr_dir = read_adr_folder(resources, project, entries)
-    found: dict[str, Found] = {}
-    for entry in entries:
-        name, skip = _readable_name(entry.path)
-        placed = place(name, project.scopes, adr_dir)
-        if placed.scope is None:
-            continue
-        if name in found:
-            # Two names that differ in bytes only can look alike once they are escaped.
-            name = f"{name} ({entry.blob_id[:12]})"
-        skip = skip or _skip_reason(entry, resources.settings.max_file_bytes)
-        found[name] = Found(placed.scope, "file", name, entry.blob_id, entry.size or 0, skip)
-    return list(found.values())
-
-
-def read_adr_folder(
-    resources: Resources, project: Project, entries: Sequence[TreeEntry]
-) -> str | None:
-    """The folder that a `.adr-dir` file at the root names, if the project's rules heed it."""
-    if not project.scopes.adr_dir_file:
-        return None
-    for entry in entries:
-        if (
-            entry.path == b".adr-dir"
-            and entry.kind == "file"
-            and (entry.size or 0) < MOST_ADR_DIR_BYTES
-        ):
-            for _, data in resources.mirror.read_blobs(project.slug, [entry.blob_id]):
-                return read_adr_dir(data)
-    return None
 
 
 def _refuse_sudden_emptiness(resources: Resources, project: Project) -> None:
@@ -273,71 +250,12 @@ def _open(
         )
 
 
-def _readable_name(path: bytes) -> tuple[str, str | None]:
-    try:
-        name = path.decode("utf-8")
-    except UnicodeDecodeError:
-        escaped = path.decode("utf-8", errors="backslashreplace")
-        return storable_name(escaped), "the file's name is not UTF-8"
-    stored = storable_name(name)
-    return stored, None if stored == name else "the file's path is too long to be stored"
-
-
-def _skip_reason(entry: TreeEntry, largest: int) -> str | None:
-    if entry.kind == "symlink":
-        return "a symbolic link; it is not followed"
-    if entry.kind == "submodule":
-        return "a submodule; index it as a project of its own"
-    if entry.size is not None and entry.size > largest:
-        return f"{entry.size:,} bytes, over the limit of {largest:,} (CONCORDANCE_MAX_FILE_BYTES)"
-    return None
-
-
-def _read_sessions(project: Project, logs: Sequence[log_folder.LogFile]) -> list[Document]:
-    """Every session of the logs, whichever files its events lie in, and every unreadable line."""
-    events: list[Event] = []
-    first_file: dict[str, log_folder.LogFile] = {}
-    read: list[Document] = []
-    for log in logs:
-        content = read_jsonl(log_folder.read_log(log))
-        for event in content.events:
-            if event.project in (None, project.slug):
-                events.append(event)
-                first_file.setdefault(event.session_id, log)
-        read += [
-            problem_document(p, log.path, chunker=row_fingerprint(project))
-            for p in content.problems
-        ]
-    read += [
-        session_document(
-            session,
-            first_file[session.session_id].path,
-            chunker=row_fingerprint(project),
-            sizes=ChunkSizes(),
-        )
-        for session in group_sessions(events)
-    ]
-    return read
-
-
 def _read(resources: Resources, project: Project, source: SourcePlan) -> Iterator[Document]:
-    """The documents that a plan writes, each read and chunked as it is asked for."""
-    if source.sessions:
-        wanted = {found.name for found in source.plan.writes}
-        yield from (document for document in source.sessions if document.name in wanted)
-        return
-    commit = source.marker or ""
-    for found in source.plan.writes:
-        if found.skip is not None:
-            yield skipped_document(found, commit=commit, chunker=row_fingerprint(project))
-    wanted_files = [found for found in source.plan.writes if found.skip is None]
-    if not wanted_files:
-        return  # an empty repository has nothing on this machine that could be asked
-    blobs = resources.mirror.read_blobs(project.slug, [f.content_id for f in wanted_files])
-    for found, (_, data) in zip(wanted_files, blobs, strict=True):
-        yield file_document(
-            found, data, commit=commit, chunker=row_fingerprint(project), sizes=ChunkSizes()
-        )
+    """The documents that a plan writes."""
+    if not source.sessions:
+        return read_files(resources, project, source.marker or "", source.plan.writes)
+    wanted = {found.name for found in source.plan.writes}
+    return (document for document in source.sessions if document.name in wanted)
 
 
 def _batches(read: Iterator[Document]) -> Iterator[list[Document]]:

@@ -49,6 +49,7 @@ def reindex(
     changed = [project.slug for project in surveyed if project.action == "index"]
     _run_projects(index, changed, wanted, full=full, embed=provider_error is None)
     _embed_the_rest(index, slugs, started)
+    _note_provider(index, slugs, provider_error)
     covered = [c for c in index.coverage(slugs) if c.scope in wanted]
     verdict = judge_run(slugs, covered)
     index.finish_run(run_id, {"outcome": verdict.outcome.value, "message": verdict.message})
@@ -63,6 +64,13 @@ def _check_provider() -> str | None:
         get_run_logger().warning("no vectors for now: %s", error)
         return str(error)
     return None
+
+
+def _note_provider(index: Index, slugs: list[str], error: str | None) -> None:
+    """Keep a provider's failure though nothing waited for it, and forget one that is over."""
+    changed = [c.project for c in index.coverage(slugs) if c.embedding_error != error]
+    if changed:
+        index.note_embedding(sorted(set(changed)), error)
 
 
 def _run_projects(

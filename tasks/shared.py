@@ -12,6 +12,7 @@ from typing import cast
 from prefect.blocks.system import Secret
 from pydantic import SecretStr
 
+from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.git_environment import Credential
 from concordance.errors import SettingsError
 from concordance.index import Index
@@ -25,9 +26,35 @@ def shared_index() -> Index:
     """This process's index, opened on first use and closed at exit."""
     with _lock:
         if not _opened:
-            _opened.append(Index.open())
+            _opened.append(_open())
             atexit.register(close_shared)
         return _opened[0]
+
+
+def _open() -> Index:
+    """This process's index, with keys from Secret blocks where they are named."""
+    environ = process_environment()
+    block = read_configuration(environ).settings.reranker_secret_block
+    if block is not None and not environ.get("CONCORDANCE_RERANKER_KEY"):
+        environ["CONCORDANCE_RERANKER_KEY"] = load_secret(block, "the reranker").get_secret_value()
+    return Index.open(environment=environ)
+
+
+def load_secret(block: str, purpose: str) -> SecretStr:
+    """The value of a Prefect Secret block.
+
+    Raises:
+        SettingsError: There is no such block.
+    """
+    try:
+        # In a task's thread there is no event loop, so the call is made at once.
+        found = cast("Secret[str]", Secret.load(block))
+    except ValueError as error:
+        raise SettingsError(
+            f"there is no Prefect Secret block '{block}' for {purpose}",
+            hint="Make it on the Blocks page of the Prefect UI",
+        ) from error
+    return SecretStr(found.get())
 
 
 def adopt_index(index: Index) -> None:
@@ -53,12 +80,4 @@ def credential_of(project: Project) -> Credential | None:
     given = project.credentials
     if given is None or given.secret_block is None:
         return shared_index().credential(project)
-    try:
-        # In a task's thread there is no event loop, so the call is made at once.
-        block = cast("Secret[str]", Secret.load(given.secret_block))
-    except ValueError as error:
-        raise SettingsError(
-            f"there is no Prefect Secret block '{given.secret_block}' for '{project.slug}'",
-            hint="Make it on the Blocks page of the Prefect UI",
-        ) from error
-    return Credential(given.username, SecretStr(block.get()))
+    return Credential(given.username, load_secret(given.secret_block, f"'{project.slug}'"))

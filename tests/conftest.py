@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -34,7 +35,10 @@ def server_url() -> Iterator[str]:
         migrate(template)
         template.close()
         yield url
+        base = server.status().location.base
         server.stop()
+        # As root it lies outside the folder that is thrown away here.
+        shutil.rmtree(base, ignore_errors=True)
 
 
 @pytest.fixture

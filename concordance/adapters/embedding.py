@@ -6,8 +6,9 @@ deadline that all of them keep. What one provider needs lives in its own module.
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -105,14 +106,23 @@ def within_deadline(seconds: float, work: Callable[[], T]) -> T:
     Raises:
         ProviderTimeout: The work was not finished in time.
     """
-    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed-query")
+    done: queue.Queue[T | BaseException] = queue.Queue(1)
+
+    def run() -> None:
+        try:
+            done.put(work())
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            done.put(error)
+
+    # A daemon: a process that has its answer must not wait for a provider that hangs.
+    threading.Thread(target=run, name="deadline", daemon=True).start()
     try:
-        future = pool.submit(work)
-        if not wait([future], timeout=seconds).done:
-            raise ProviderTimeout(f"the embedding provider did not answer within {seconds:g} s")
-        return future.result()
-    finally:
-        pool.shutdown(wait=False)
+        result = done.get(timeout=seconds)
+    except queue.Empty:
+        raise ProviderTimeout(f"the provider did not answer within {seconds:g} s") from None
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 # Each opener imports its provider when it is chosen: an installation that uses Ollama need not be

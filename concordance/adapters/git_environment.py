@@ -154,6 +154,11 @@ def credential_environment(url: str, credential: Credential | None) -> dict[str,
             "credentials are given for a url that is not fetched over HTTP",
             hint="ssh takes its key from the agent or from ~/.ssh; take 'credentials' out",
         )
+    if scheme_of(url) == "http" and not _is_loopback(url):
+        raise SourceRefused(
+            "credentials are given for a url with the scheme 'http', which anybody could read",
+            hint="Fetch it over https",
+        )
     token = credential.token.get_secret_value()
     if not token or not credential.username or ":" in credential.username:
         raise SourceRefused("credentials hold no token, or a user name that can't be sent")
@@ -165,6 +170,11 @@ def credential_environment(url: str, credential: Credential | None) -> dict[str,
         "GIT_CONFIG_KEY_0": f"http.{parts.scheme}://{parts.netloc}/.extraHeader",
         "GIT_CONFIG_VALUE_0": f"Authorization: Basic {_basic(credential)}",
     }
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def secrets_of(credential: Credential | None) -> tuple[str, ...]:

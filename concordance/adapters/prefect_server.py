@@ -139,7 +139,9 @@ class PrefectServer:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
-                env=self._environment,
+                # The pages ask the API from the browser; without this they ask port 4200.
+                env=self._environment
+                | {"PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{port}/api"},
                 start_new_session=True,
                 pass_fds=(life,),
             )
@@ -226,6 +228,21 @@ class PrefectServer:
             yield
         finally:
             os.close(descriptor)
+
+
+def runs_at_work(server: RunningServer) -> int:
+    """How many flow runs of a server are running."""
+    body = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}}
+    request = urllib.request.Request(  # noqa: S310 - our own server on loopback
+        f"{server.api_url}/flow_runs/count",
+        data=json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with _LOCAL.open(request, timeout=_HEALTH_SECONDS) as answer:
+            return int(json.loads(answer.read()))
+    except (OSError, ValueError):
+        return 0
 
 
 def is_healthy(api_url: str) -> bool:

@@ -10,10 +10,14 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from types import FrameType
 
 from concordance.errors import ConcordanceError, UsageError
 from concordance.interruption import request_stop
+
+FAILED = 1
+USAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -30,6 +34,9 @@ def run(arguments: Sequence[str]) -> int:
     from concordance.cli.app import app  # noqa: PLC0415 - likewise
     from concordance.cli.printing import safe  # noqa: PLC0415 - likewise
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that knows no emoji still gets the rest
+            stream.reconfigure(errors="backslashreplace")
     errors = Console(stderr=True)
     signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -37,21 +44,33 @@ def run(arguments: Sequence[str]) -> int:
             list(arguments), exit_on_error=False, print_error=True, result_action="return_value"
         )
     except CycloptsError:
-        return 2  # the parser has said what was wrong
-    except UsageError as error:
-        errors.print(Text(f"concordance: {safe(str(error))}", style="red"), soft_wrap=True)
-        return 2
-    except ConcordanceError as error:
-        errors.print(Text(f"concordance: {safe(str(error))}", style="red"), soft_wrap=True)
-        return 1
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; what Python still holds must go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
-    except KeyboardInterrupt:
-        errors.print("concordance: interrupted; what was committed stays, the next run goes on")
-        return 130
+        return USAGE  # the parser has said what was wrong
+    except (ConcordanceError, OSError, KeyboardInterrupt) as error:
+        code, message = _explain(error)
+        if message:
+            errors.print(Text(f"concordance: {safe(message)}", style="red"), soft_wrap=True)
+        return code
     return result if isinstance(result, int) else 0
+
+
+def _explain(error: ConcordanceError | OSError | KeyboardInterrupt) -> tuple[int, str]:
+    """The exit code of an error, and what to say of it."""
+    match error:
+        case UsageError():
+            return USAGE, str(error)
+        case BrokenPipeError():
+            # Whoever read our output has seen enough; what Python still holds must go nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 128 + signal.SIGPIPE, ""
+        case OSError():
+            return FAILED, error.strerror or str(error)
+        case KeyboardInterrupt():
+            return (
+                128 + signal.SIGINT,
+                "interrupted; what was committed stays, the next run goes on",
+            )
+        case _:
+            return FAILED, str(error)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -18,25 +18,40 @@ from concordance.models import CoverageState, Fusion, Scope, SearchRequest
 
 app = App()
 OUT = Console()
+# What the request's fields are called here.
+OPTIONS = {
+    "text": "the question",
+    "projects": "--project",
+    "scopes": "--scope",
+    "path_prefix": "--path",
+    "since": "--since",
+    "top_k": "--top-k",
+    "threshold": "--threshold",
+    "deadline_seconds": "--deadline",
+}
 
 
 @app.command
 def search(  # noqa: PLR0913 - one parameter an option
     text: str,
     *,
-    project: Annotated[tuple[str, ...], Parameter(help="Only these projects.")] = (),
-    scope: Annotated[tuple[Scope, ...], Parameter(help="Only these kinds of source.")] = (),
+    project: Annotated[tuple[str, ...], Parameter(negative=(), help="Only these projects.")] = (),
+    scope: Annotated[
+        tuple[Scope, ...], Parameter(negative=(), help="Only these kinds of source.")
+    ] = (),
     path: Annotated[str | None, Parameter(help="Only files whose path starts with this.")] = None,
     since: Annotated[
         datetime | None, Parameter(help="Only session turns at or after this time.")
     ] = None,
-    top_k: Annotated[int, Parameter(help="How many passages, 200 at most.")] = 10,
+    top_k: Annotated[int, Parameter(help="How many passages, 100 at most.")] = 10,
     fusion: Annotated[
         Fusion, Parameter(help="How words and vectors are combined.")
     ] = Fusion.CONVEX,
     threshold: Annotated[
-        float, Parameter(help="Least relevance of a hit, 0 to 1, the same in every fusion.")
-    ] = 0.2,
+        float | None,
+        Parameter(help="Least confidence of a hit, 0 to 1; by default the project's own, or 0.2."),
+    ] = None,
+    full: Annotated[bool, Parameter(negative=(), help="Show each passage whole.")] = False,
     deadline: Annotated[float, Parameter(help="Seconds for the whole answer.")] = 5.0,
     json: Json = False,
 ) -> int:
@@ -50,7 +65,7 @@ def search(  # noqa: PLR0913 - one parameter an option
             projects=project or None,
             scopes=scope or None,
             path_prefix=path,
-            since=since.astimezone() if since is not None else None,
+            since=_with_zone(since),
             top_k=top_k,
             fusion=fusion,
             threshold=threshold,
@@ -58,14 +73,14 @@ def search(  # noqa: PLR0913 - one parameter an option
         )
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        option = "--" + str(fault["loc"][0]).replace("_", "-") if fault["loc"] else "the question"
-        raise BadRequest(f"{option}: {fault['msg']}") from None
+        field = str(fault["loc"][0]) if fault["loc"] else "text"
+        raise BadRequest(f"{OPTIONS.get(field, field)}: {fault['msg']}") from None
     with _open() as index:
         answer = index.search(request)
     if json:
         print_json(answer)
     else:
-        print_answer(OUT, answer)
+        print_answer(OUT, answer, full=full)
     return 0 if answer.hits else 1
 
 
@@ -100,6 +115,16 @@ def explain(project: str, path: str, *, json: Json = False) -> int:
     else:
         print_explanation(OUT, explanation)
     return 0 if explanation.in_index else 1
+
+
+def _with_zone(moment: datetime | None) -> datetime | None:
+    """A time without an offset is this machine's own."""
+    if moment is None or moment.tzinfo is not None:
+        return moment
+    try:
+        return moment.astimezone()
+    except (OverflowError, ValueError, OSError):
+        raise BadRequest(f"--since: {moment:%Y-%m-%d} is outside the calendar of zones") from None
 
 
 def _open() -> Index:

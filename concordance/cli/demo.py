@@ -21,7 +21,7 @@ from concordance.adapters.environment import force_process_variables, process_en
 from concordance.cli import running
 from concordance.cli.asking import search
 from concordance.cli.orchestration import project_root
-from concordance.errors import SourceError
+from concordance.errors import SettingsError, SourceError
 
 app = App()
 OUT = Console()
@@ -31,6 +31,17 @@ QUESTIONS = (
     "why was the message broker replaced?",
     "why did Hooge Sands give false alarms?",
 )
+
+# The same commit in every demo, so that its citations can be compared.
+_COMMITTED = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (
+        ("NAME", "Beacon"),
+        ("EMAIL", "beacon@example.org"),
+        ("DATE", "2026-02-20T09:00:00Z"),
+    )
+}
 
 _PROJECTS = """\
 # The demo's own projects; yours go into a projects.toml of your own.
@@ -60,7 +71,13 @@ def demo(folder: Path = Path(".demo")) -> int:
     """Index this project's own docs and a small second project, and answer three questions."""
     root = project_root()
     folder = folder.absolute()
-    _make(folder, root)
+    try:
+        _make(folder, root)
+    except OSError as error:
+        raise SettingsError(
+            f"the demo can't be made in {folder}: {error.strerror}",
+            hint="Name another folder: 'concordance demo FOLDER'",
+        ) from error
     force_process_variables(
         {
             "CONCORDANCE_HOME": str(folder / "home"),
@@ -71,7 +88,7 @@ def demo(folder: Path = Path(".demo")) -> int:
     for question in QUESTIONS:
         OUT.print()
         OUT.rule(Text(question, style="bold"), align="left")
-        search(question, top_k=2)
+        search(question, top_k=3)
     _say_what_next(folder)
     return code
 
@@ -87,10 +104,11 @@ def _make(folder: Path, root: Path) -> None:
         _git(repository, "init", "--quiet", "--initial-branch", "main")
     _git(repository, "add", "--all")
     if _git(repository, "status", "--porcelain"):
-        author = ["-c", "user.name=Beacon", "-c", "user.email=beacon@example.org"]
-        _git(repository, *author, "commit", "--quiet", "--message", "Beacon, as of today")
+        _git(repository, "commit", "--quiet", "--message", "Beacon, as it is shown")
     escaped = str(root).replace("\\", "\\\\").replace('"', '\\"')
-    (folder / "projects.toml").write_text(_PROJECTS.format(root=escaped), encoding="utf-8")
+    projects = folder / "projects.toml"
+    if not projects.exists():  # a person may have added projects since
+        projects.write_text(_PROJECTS.format(root=escaped), encoding="utf-8")
     (folder / "activate").write_text(
         _ACTIVATE.format(
             folder=shlex.quote(str(folder)),
@@ -103,7 +121,9 @@ def _make(folder: Path, root: Path) -> None:
 
 
 def _git(repository: Path, *arguments: str) -> str:
-    environment = process_environment() | {"GIT_CONFIG_NOSYSTEM": "1"}
+    # GIT_DIR and its like would send these commands into another repository.
+    inherited = {k: v for k, v in process_environment().items() if not k.startswith("GIT_")}
+    environment = inherited | {"GIT_CONFIG_NOSYSTEM": "1"} | _COMMITTED
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments, no shell
             ["git", "-c", "commit.gpgsign=false", *arguments],  # noqa: S607 - the user's own git

@@ -11,11 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from concordance.adapters.embedded_postgres import EmbeddedPostgres
 from concordance.adapters.embedding import open_embedder
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.git_version import git_version
+from concordance.adapters.postgres.calibrations import list_calibrations
 from concordance.adapters.postgres.database import Database, ServerFacts
 from concordance.adapters.prefect_server import PrefectServer, is_healthy
+from concordance.cli.orchestration import without_user
 from concordance.cli.printing import print_json, safe
 from concordance.cli.running import Json
 from concordance.errors import ConcordanceError
@@ -99,23 +102,29 @@ def _git(path: str) -> Finding:
 
 
 def _postgres(settings: Settings) -> Iterator[Finding]:
-    where = "embedded" if settings.database_url is None else "CONCORDANCE_DATABASE_URL"
+    where = (
+        f"embedded in {EmbeddedPostgres(settings.home).status().location.base}"
+        if settings.database_url is None
+        else "CONCORDANCE_DATABASE_URL"
+    )
     try:
-        with _opened(settings) as facts:
+        with _opened(settings) as (database, facts):
             major, minor = divmod(facts.version, 10_000)
             yield Finding("postgres", good=True, found=f"PostgreSQL {major}.{minor}, {where}")
             yield Finding("pgvector", good=True, found=facts.pgvector or "")
+            for own in list_calibrations(database, settings.tenant):
+                yield Finding(f"calibration of {own.project}", good=True, found=own.summary)
     except ConcordanceError as error:
         yield Finding("postgres", good=False, found=error.message, mend=error.hint)
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[ServerFacts]:
+def _opened(settings: Settings) -> Iterator[tuple[Database, ServerFacts]]:
     server, conninfo = open_server(settings)
     try:
         database = Database(conninfo, pool_size=1)
         try:
-            yield database.open()
+            yield database, database.open()
         finally:
             database.close()
     finally:
@@ -138,7 +147,7 @@ def _prefect(settings: Settings, environ: dict[str, str]) -> Finding:
     if given:
         good = is_healthy(given)
         mend = None if good else "start that server, or unset PREFECT_API_URL"
-        return Finding("prefect", good=good, found=given, mend=mend)
+        return Finding("prefect", good=good, found=without_user(given), mend=mend)
     found = PrefectServer(settings.home, environ).find()
     if found is None:
         return Finding("prefect", good=True, found="not running; started by the first run")

@@ -44,7 +44,7 @@ def connect(configuration: Configuration, *, verbose: bool, on_start: Callable[[
     if given:
         if not is_healthy(given):
             raise OrchestrationError(
-                f"the Prefect API at {given} does not answer",
+                f"the Prefect API at {without_user(given)} does not answer",
                 hint="Start it, or unset PREFECT_API_URL to use one of this user's own",
             )
         url = given
@@ -54,9 +54,17 @@ def connect(configuration: Configuration, *, verbose: bool, on_start: Callable[[
     if not given:
         variables["PREFECT_HOME"] = str(home / "prefect")
     if not verbose:
-        variables["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "ERROR"
+        # What failed is told by our own report, in one line a project.
+        variables["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     set_process_variables(variables)
     return url
+
+
+def without_user(url: str) -> str:
+    """An address without the user information that it may hold."""
+    scheme, separator, rest = url.partition("://")
+    server, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{server.rpartition('@')[2]}{slash}{path}"
 
 
 def run_reindex(slugs: Sequence[str], scopes: Sequence[Scope], *, full: bool) -> State[Any]:

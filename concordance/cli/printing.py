@@ -14,9 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from concordance.indexing.counting import counted
 from concordance.models import (
     Answer,
     CoverageState,
@@ -39,7 +41,10 @@ _STATE_STYLE = {
     CoverageState.FAILED: "red",
     CoverageState.ABSENT: "dim",
 }
-SHOWN_LINES = 6
+SHOWN_LINES = 8
+SHOWN_CHARACTERS = 480
+# Below this width the commit and the time of the last look are left out.
+NARROW = 100
 
 
 def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
@@ -60,17 +65,18 @@ def safe(text: str) -> str:
 
 def print_coverage(console: Console, coverage: Sequence[ScopeCoverage], *, now: datetime) -> None:
     """One row a scope, then the reason of each that is not complete, then those with nothing."""
+    wide = console.width >= NARROW
     table = Table(title="Coverage", title_justify="left", expand=False)
-    table.add_column("Project")
-    table.add_column("Scope")
-    table.add_column("State")
-    table.add_column("Documents", justify="right")
-    table.add_column("Chunks", justify="right")
-    table.add_column("Vectors", justify="right")
-    table.add_column("Commit")
-    table.add_column("Checked")
+    table.add_column("Project", overflow="fold")
+    table.add_column("Scope", no_wrap=True)
+    table.add_column("State", no_wrap=True)
+    for name in ("Documents", "Chunks", "Vectors"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("Commit", "Checked") if wide else ():
+        table.add_column(name, no_wrap=True)
     shown = [c for c in coverage if c.state is not CoverageState.ABSENT]
     for c in shown:
+        commit = (c.indexed_commit or "")[:12] if c.scope.value != "session" else ""
         table.add_row(
             c.project,
             c.scope.value,
@@ -78,8 +84,7 @@ def print_coverage(console: Console, coverage: Sequence[ScopeCoverage], *, now: 
             f"{c.indexed:,}/{c.found:,}",
             f"{c.chunks:,}",
             f"{c.chunks_with_vector:,}",
-            (c.indexed_commit or "")[:12] if c.scope.value != "session" else "",
-            age(c.last_success, now),
+            *((commit, age(c.last_success, now)) if wide else ()),
         )
     console.print(table)
     for c in shown:
@@ -102,14 +107,14 @@ def age(moment: datetime | None, now: datetime) -> str:
     return f"{seconds} s ago"
 
 
-def print_answer(console: Console, answer: Answer) -> None:
+def print_answer(console: Console, answer: Answer, *, full: bool = False) -> None:
     """The hits with their citations, after everything that limits what they are worth."""
     if answer.degraded:
         console.print(Text(f"Degraded: {safe(answer.degraded_reason or '')}", style="bold yellow"))
     for note in answer.notes:
         console.print(Text(f"Note: {safe(note)}", style="yellow"))
     for hit in answer.hits:
-        print_hit(console, hit)
+        print_hit(console, hit, full=full)
     if not answer.hits:
         console.print(Text(f"Nothing found: {safe(answer.empty_reason or '')}", style="bold"))
     shaky = [
@@ -122,33 +127,49 @@ def print_answer(console: Console, answer: Answer) -> None:
     total = answer.milliseconds.get("total", 0.0)
     console.print(
         Text(
-            f"{len(answer.hits)} hits of {answer.candidates} candidates, "
+            f"{counted(len(answer.hits), 'hit')} of {counted(answer.candidates, 'candidate')}, "
             f"{answer.cut_by_threshold} below the threshold, {answer.fusion.value}, {total:.0f} ms",
             style="dim",
         )
     )
 
 
-def print_hit(console: Console, hit: Hit) -> None:
-    """One passage: its citation, where it stands, and its first lines."""
+def print_hit(console: Console, hit: Hit, *, full: bool = False) -> None:
+    """One passage: its citation, where it stands, and its text, as far as it fits."""
     head = Text(f"{hit.rank:>2}. ", style="bold")
     head.append(safe(hit.citation), style="bold cyan")
-    head.append(f"  relevance {hit.relevance:.2f}", style="dim")
     console.print(head, soft_wrap=True)
+    facts = [f"confidence {hit.confidence:.2f}"]
     match hit.origin:
         case FileOrigin() as at:
-            if at.heading_path:
-                console.print(Text("    " + safe(" > ".join(at.heading_path)), style="green"))
-            if at.link:
-                console.print(Text("    " + safe(at.link), style="dim"), soft_wrap=True)
+            facts += [safe(" > ".join(at.heading_path))] if at.heading_path else []
+            link = at.link
         case SessionOrigin() as at:
             when = f", {at.occurred_at:%Y-%m-%d %H:%M} UTC" if at.occurred_at else ""
-            console.print(Text(f"    {at.speaker}{when}", style="green"))
-    lines = safe(hit.content).strip().split("\n")
-    for line in lines[:SHOWN_LINES]:
-        console.print(Text(f"    | {line}"), overflow="ellipsis", no_wrap=True)
-    if len(lines) > SHOWN_LINES:
-        console.print(Text(f"    | … {len(lines) - SHOWN_LINES} more lines", style="dim"))
+            facts.append(f"{safe(at.speaker)}{when}")
+            link = None
+    console.print(_indented(Text(" · ".join(facts), style="green")))
+    if link:
+        console.print(Text("    " + safe(link), style="dim"), soft_wrap=True)
+    content = safe(hit.content).strip()
+    shown = content if full else shorten(content)
+    console.print(_indented(Text(shown)))
+    if len(shown) < len(content):
+        console.print(_indented(Text("… (--full shows the whole passage)", style="dim")))
+    console.print()
+
+
+def shorten(content: str) -> str:
+    """The first lines of a passage, ended at a word, so that an answer fits a screen."""
+    lines = "\n".join(content.split("\n")[:SHOWN_LINES])
+    if len(lines) <= SHOWN_CHARACTERS:
+        return lines
+    cut = lines[:SHOWN_CHARACTERS]
+    return cut.rsplit(None, 1)[0] if " " in cut else cut
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 4))
 
 
 def print_explanation(console: Console, explanation: Explanation) -> None:

@@ -22,6 +22,7 @@ from concordance.cli.printing import print_json, safe
 from concordance.cli.running import Json
 from concordance.errors import ConcordanceError, ProjectsFileError
 from concordance.index import Index
+from concordance.indexing.counting import counted
 from concordance.settings import Project
 
 app = App(name="projects", help="List, add, check and forget projects.")
@@ -89,6 +90,12 @@ def add(  # noqa: PLR0913 - one parameter an option
         raise ProjectsFileError("a token lies in one place: give --token-env or --secret-block")
     entry: dict[str, Any] = {"slug": slug}
     is_path = "://" not in location and not _looks_like_ssh(location)
+    if is_path and "file" not in _allowed_schemes():
+        raise ProjectsFileError(
+            f"'{location}' lies on this machine, and projects there are not allowed yet",
+            hint="Write this into projects.toml first: [settings] and, below it, "
+            'allowed_schemes = ["https", "ssh", "file"]',
+        )
     entry["path" if is_path else "url"] = location
     if branch:
         entry["branch"] = branch
@@ -139,14 +146,20 @@ def forget(slug: str) -> int:
 
 def _check(index: Index, project: Project) -> dict[str, Any]:
     try:
+        index.check_language(project.slug)
         head = index.remote_head(project.slug)
         logs = log_folder.list_logs(project.sessions)
     except ConcordanceError as error:
         return {"slug": project.slug, "good": False, "found": str(error)}
     found = f"{head.branch or 'HEAD'} at {(head.commit or 'no commit')[:12]}"
     if project.sessions:
-        found += f", {len(logs)} session logs"
+        found += f", {counted(len(logs), 'session log')}"
     return {"slug": project.slug, "good": True, "found": found}
+
+
+def _allowed_schemes() -> tuple[str, ...]:
+    configuration = read_configuration(process_environment(), need_projects=False)
+    return configuration.settings.allowed_schemes
 
 
 def _looks_like_ssh(location: str) -> bool:

@@ -9,12 +9,15 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.text import Text
 
+from concordance.adapters.embedding import open_embedder
 from concordance.adapters.environment import process_environment, read_configuration
-from concordance.adapters.prefect_server import PrefectServer
+from concordance.adapters.prefect_server import PrefectServer, runs_at_work
 from concordance.cli import orchestration
 from concordance.cli.printing import print_coverage, print_json, safe
 from concordance.cli.progress_bars import bars
+from concordance.errors import OrchestrationError
 from concordance.index import Index
+from concordance.indexing.counting import counted
 from concordance.indexing.outcome import Outcome, Verdict, judge_run
 from concordance.models import Scope, ScopeCoverage
 from concordance.settings import Configuration
@@ -36,7 +39,8 @@ Verbose = Annotated[bool, Parameter(negative=(), help="Show Prefect's log as wel
 def reindex(
     *projects: str,
     scope: Annotated[
-        tuple[Scope, ...], Parameter(help="Only these kinds of source; may be given repeatedly.")
+        tuple[Scope, ...],
+        Parameter(negative=(), help="Only these kinds of source; may be given repeatedly."),
     ] = (),
     full: Annotated[
         bool, Parameter(negative=(), help="Read and write every document anew.")
@@ -104,10 +108,23 @@ def ui() -> int:
 
 
 @app.command
-def down() -> int:
-    """Stop the Prefect server that this user's commands share."""
+def down(
+    *,
+    force: Annotated[
+        bool, Parameter(negative=(), help="Stop it though runs are at work; they will fail.")
+    ] = False,
+) -> int:
+    """Stop the Prefect server of this state directory (CONCORDANCE_HOME)."""
     configuration = read_configuration(process_environment(), need_projects=False)
-    stopped = PrefectServer(configuration.settings.home, process_environment()).stop()
+    server = PrefectServer(configuration.settings.home, process_environment())
+    found = server.find()
+    working = runs_at_work(found) if found is not None else 0
+    if working and not force:
+        raise OrchestrationError(
+            f"{counted(working, 'run')} at work on this Prefect server",
+            hint="Wait for the end, or stop it with --force; a run that was killed counts, too",
+        )
+    stopped = server.stop()
     ERR.print("The Prefect server was stopped." if stopped else "No Prefect server was running.")
     return 0
 
@@ -117,6 +134,8 @@ def _configuration(slugs: Sequence[str]) -> Configuration:
     configuration = read_configuration(process_environment())
     for slug in slugs:
         Index.check_slug(configuration, slug)
+    settings = configuration.settings
+    open_embedder(settings.embedding_model, settings).close()  # refuses a name that nobody knows
     return configuration
 
 

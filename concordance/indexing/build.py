@@ -7,11 +7,11 @@ reason; nothing is raised for what a source may hold.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from concordance.indexing.documents import Document, Passage
-from concordance.indexing.plan import Found
+from concordance.indexing.plan import Found, skipped_by
 from concordance.indexing.vector_space import content_hash
 from concordance.models import DocumentStatus, Scope
 from concordance.sessions.events import LineProblem, Session
@@ -26,10 +26,24 @@ MOST_HEADING_CHARACTERS = 500
 MOST_NAME_BYTES = 2_000
 
 
-def file_document(
-    found: Found, data: bytes, *, commit: str, chunker: str, sizes: ChunkSizes
+LanguageChooser = Callable[[str], str]
+
+
+def english(_text: str) -> str:
+    """The default of a project that says nothing about its language."""
+    return "english"
+
+
+def file_document(  # noqa: PLR0913 - what a document is made of
+    found: Found,
+    data: bytes,
+    *,
+    commit: str,
+    chunker: str,
+    sizes: ChunkSizes,
+    language: LanguageChooser = english,
 ) -> Document:
-    """A Markdown file as a document."""
+    """A Markdown file as a document; `language` names the analysis of its text."""
     source = decode(data)
     if isinstance(source, Unreadable):
         return _without_passages(
@@ -55,17 +69,25 @@ def file_document(
         title=title,
         chunker=chunker,
         commit=commit,
+        language=language(source.text),
         passages=passages,
     )
 
 
 def skipped_document(found: Found, *, commit: str | None, chunker: str) -> Document:
     """A file that is not read, with the reason."""
-    return _without_passages(found, DocumentStatus.SKIPPED, found.skip or "", commit, chunker)
+    return _without_passages(
+        found, DocumentStatus.SKIPPED, found.skip or "", commit, skipped_by(chunker)
+    )
 
 
 def session_document(
-    session: Session, source: Path, *, chunker: str, sizes: ChunkSizes
+    session: Session,
+    source: Path,
+    *,
+    chunker: str,
+    sizes: ChunkSizes,
+    language: LanguageChooser = english,
 ) -> Document:
     """A session as a document: a passage is a turn, or a part of a long one."""
     passages: list[Passage] = []
@@ -97,6 +119,7 @@ def session_document(
         reason=None if passages else "nobody said anything in it",
         title=title,
         chunker=chunker,
+        language=language("\n".join(e.text for e in session.events)) if passages else None,
         passages=tuple(passages),
     )
 
@@ -112,7 +135,7 @@ def problem_document(problem: LineProblem, source: Path, *, chunker: str) -> Doc
         bytes=0,
         status=DocumentStatus.SKIPPED if problem.unfinished else DocumentStatus.FAILED,
         reason=f"line {problem.line}: {problem.reason}",
-        chunker=chunker,
+        chunker=skipped_by(chunker) if problem.unfinished else chunker,
     )
 
 

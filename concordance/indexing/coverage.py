@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from concordance.indexing.counting import counted
 from concordance.models import CoverageState
 
 
@@ -90,7 +91,7 @@ def _settled(c: Counted) -> Verdict:
 
 
 def _complete_reason(c: Counted) -> str:
-    parts = [f"{c.indexed:,} documents, {c.chunks:,} chunks, all with a vector"]
+    parts = [f"{counted(c.indexed, 'document')}, {counted(c.chunks, 'chunk')}, all with a vector"]
     if c.empty:
         parts.append(f"{c.empty:,} empty")
     if c.skipped:

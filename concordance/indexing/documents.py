@@ -53,4 +53,5 @@ class Document:
     title: str | None = None
     reason: str | None = None
     commit: str | None = None
+    language: str | None = None
     passages: tuple[Passage, ...] = ()

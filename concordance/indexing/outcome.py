@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from concordance.indexing.counting import counted
 from concordance.models import CoverageState, ScopeCoverage
 
 
@@ -46,7 +47,7 @@ def judge_run(slugs: Sequence[str], coverage: Sequence[ScopeCoverage]) -> Verdic
     if broken:
         return Verdict(
             Outcome.FAILED,
-            f"{len(broken)} of {len(slugs)} projects failed: {'; '.join(broken)}",
+            f"{len(broken)} of {counted(len(slugs), 'project')} failed: {'; '.join(broken)}",
         )
     every = [scope for scopes in by_project.values() for scope in scopes]
     waiting = [s for s in every if s.chunks - s.chunks_with_vector - s.chunks_refused > 0]
@@ -57,12 +58,22 @@ def judge_run(slugs: Sequence[str], coverage: Sequence[ScopeCoverage]) -> Verdic
             Outcome.LEXICAL_ONLY,
             f"{missing:,} chunks wait for a vector, in {names}: {waiting[0].reason}",
         )
+    unembedded = [s for s in every if s.embedding_error is not None and s.chunks]
+    if unembedded:
+        return Verdict(
+            Outcome.LEXICAL_ONLY,
+            "every chunk has a vector, but the provider fails, so questions are answered by words "
+            f"alone: {unembedded[0].embedding_error}",
+        )
     flawed = [s for s in every if s.state is CoverageState.PARTIAL]
     if flawed:
         names = "; ".join(f"{s.project} {s.scope}: {s.reason}" for s in flawed)
         return Verdict(Outcome.FLAWED, f"all that can be indexed is; {names}")
     chunks = sum(s.chunks for s in every)
-    return Verdict(Outcome.COMPLETE, f"{len(slugs)} projects, {chunks:,} chunks, all with a vector")
+    return Verdict(
+        Outcome.COMPLETE,
+        f"{counted(len(slugs), 'project')}, {counted(chunks, 'chunk')}, all with a vector",
+    )
 
 
 def _failure(scopes: Sequence[ScopeCoverage]) -> str | None:

@@ -139,8 +139,17 @@ def make_plan(
 
 
 def _same(stored: Stored, found: Found, chunker: str) -> bool:
-    skipped_as_before = (found.skip is not None) == (stored.status is DocumentStatus.SKIPPED)
-    return stored.content_id == found.content_id and stored.chunker == chunker and skipped_as_before
+    made_by = skipped_by(chunker) if found.skip is not None else chunker
+    return stored.content_id == found.content_id and stored.chunker == made_by
+
+
+def skipped_by(chunker: str) -> str:
+    """The fingerprint of a document that a rule kept from being read.
+
+    It tells a file that is too large by today's limit from one whose content says that there is
+    nothing to read, such as a pointer to a file kept elsewhere: the first may be read tomorrow.
+    """
+    return f"{chunker}/skipped"
 
 
 def _renames(

@@ -67,7 +67,7 @@ def idf_share(matched: Sequence[str], terms: Sequence[Term], passages: int) -> f
     """
     values = {t.lexeme: t.count * idf(passages, min(t.passages_with, passages)) for t in terms}
     whole = sum(values.values())
-    return sum(values[lexeme] for lexeme in matched) / whole if whole else 0.0
+    return sum(values.get(lexeme, 0.0) for lexeme in matched) / whole if whole else 0.0
 
 
 def grid_length(average: float) -> float:

@@ -22,11 +22,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Worded:
-    """A passage, its lexical score, and how many of the question's words it holds."""
+    """A passage, its lexical score, and the share of the question's idf that it holds, 0 to 1."""
 
     chunk_id: int
     score: float | None
-    matched: int
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def join_legs(
     for word in worded:
         if word.chunk_id in found:
             found[word.chunk_id] = replace(
-                found[word.chunk_id], lexical_score=word.score, matched_terms=word.matched
+                found[word.chunk_id], lexical_score=word.score, share=word.share
             )
     for cosine in cosines:
         if cosine.chunk_id in found:

@@ -93,7 +93,7 @@ where tenant_id = %(tenant)s and embedding_error is distinct from %(error)s
 
 -- name: list
 select p.slug as project, c.scope, c.state, c.reason, c.found, c.indexed, c.empty, c.failed,
-       c.skipped, c.chunks, c.chunks_with_vector, c.chunks_refused,
+       c.skipped, c.chunks, c.chunks_with_vector, c.chunks_refused, c.embedding_error,
        m.provider || '/' || m.model as model,
        c.indexed_marker as indexed_commit, c.remote_marker as remote_commit, c.last_attempt,
        c.last_success, c.last_complete

@@ -7,7 +7,7 @@ from documents where project_id = %(project)s and scope = any(%(scopes)s)
 -- name: create_incoming_documents
 create temporary table if not exists incoming_documents (
     position integer, scope text, kind text, name text, source text, title text, content_id text,
-    bytes bigint, status text, reason text, chunker text, commit text
+    bytes bigint, status text, reason text, chunker text, commit text, language text
 ) on commit delete rows
 
 -- name: create_incoming_chunks
@@ -20,7 +20,7 @@ create temporary table if not exists incoming_chunks (
 
 -- name: copy_documents
 copy incoming_documents (position, scope, kind, name, source, title, content_id, bytes, status,
-    reason, chunker, commit) from stdin
+    reason, chunker, commit, language) from stdin
 
 -- name: copy_chunks
 copy incoming_chunks (position, ordinal, heading_path, titled, start_line, end_line, start_char, end_char,
@@ -28,15 +28,15 @@ copy incoming_chunks (position, ordinal, heading_path, titled, start_line, end_l
 
 -- name: upsert_documents
 insert into documents (tenant_id, project_id, scope, kind, name, source, title, content_id, bytes,
-    status, reason, chunker, commit)
+    status, reason, chunker, commit, language)
 select %(tenant)s, %(project)s, i.scope, i.kind, i.name, i.source, i.title, i.content_id, i.bytes,
-    i.status, i.reason, i.chunker, i.commit
+    i.status, i.reason, i.chunker, i.commit, i.language
 from incoming_documents i
 order by i.kind, i.name
 on conflict (project_id, kind, name) do update
-    set (scope, source, title, content_id, bytes, status, reason, chunker, commit) = (
+    set (scope, source, title, content_id, bytes, status, reason, chunker, commit, language) = (
         excluded.scope, excluded.source, excluded.title, excluded.content_id, excluded.bytes,
-        excluded.status, excluded.reason, excluded.chunker, excluded.commit)
+        excluded.status, excluded.reason, excluded.chunker, excluded.commit, excluded.language)
 
 -- name: number_incoming
 -- Chunks of one document may have the same text: the n-th of them keeps the row of the n-th before.
@@ -120,20 +120,6 @@ select c.chunk_id, %(tenant)s, %(project)s, c.document_id, c.ordinal,
 from incoming_chunks c
 where c.is_new
 order by c.position, c.ordinal
-
--- name: write_lexemes
-insert into lexical (chunk_id, tenant_id, project_id, scope, lexemes)
-select k.id, k.tenant_id, k.project_id, d.scope,
-       passage_lexemes(p.language::regconfig, case when k.titled and d.kind = 'file' then d.name end,
-                       case when k.titled then d.title end,
-                       k.heading_path, k.content)
-from documents d
-join chunks k on k.document_id = d.id
-join projects p on p.id = d.project_id
-where d.id = any(%(documents)s)
-on conflict (chunk_id) do update
-    set scope = excluded.scope, lexemes = excluded.lexemes
-    where (lexical.scope, lexical.lexemes) is distinct from (excluded.scope, excluded.lexemes)
 
 -- name: incoming_ids
 select d.id

@@ -28,8 +28,8 @@ from projects where tenant_id = %(tenant)s order by slug
 -- name: forget_project
 delete from projects where tenant_id = %(tenant)s and slug = %(slug)s
 
--- name: language_exists
-select exists (select from pg_ts_config where cfgname = %(language)s) as found
+-- name: known_languages
+select cfgname from pg_ts_config order by cfgname
 
 -- name: try_lock
 select pg_try_advisory_lock(%(class)s, %(project)s) as got

@@ -14,7 +14,7 @@ select set_config('plan_cache_mode', 'force_custom_plan', true),
 select set_config('statement_timeout', %(milliseconds)s::text, true)
 
 -- name: targets
-select p.id as project_id, p.slug, p.language, c.scope, c.state, c.reason,
+select p.id as project_id, p.slug, c.scope, c.state, c.reason,
        c.indexed_marker as indexed_commit, c.last_success, c.chunks, c.chunks_with_vector,
        c.chunks_refused
 from coverage c join projects p on p.id = c.project_id
@@ -23,42 +23,23 @@ where c.tenant_id = %(tenant)s
   and c.scope = any(%(scopes)s)
 order by p.slug, array_position(array['docs', 'adr', 'session'], c.scope)
 
--- name: terms
-select question_terms(%(language)s::regconfig, %(question)s, %(most)s) as terms
-
--- name: lexical_leg
-select l.chunk_id, ts_rank(l.lexemes, any_word(%(terms)s), 1)::float8 as score
-from lexical l
-where l.lexemes @@ any_word(%(terms)s)
-  and l.project_id = any(%(projects)s) and l.scope = any(%(scopes)s)
-  and (%(narrow)s = false or exists (
-    select from chunks k join documents d on d.id = k.document_id
-    where k.id = l.chunk_id
-      and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
-      and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)))
-order by score desc, l.chunk_id
-limit %(pool)s
-
--- name: lexical_scores
-select l.chunk_id,
-       case when l.lexemes @@ any_word(%(terms)s)
-           then ts_rank(l.lexemes, any_word(%(terms)s), 1)::float8 end as score,
-       (select count(*) from unnest(%(terms)s::text[]) as t
-        where t = any(tsvector_to_array(l.lexemes)))::integer as matched
-from lexical l
-where l.chunk_id = any(%(chunks)s)
-
 -- name: vector_leg
-select e.chunk_id, -(e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})) + 1 as score
-from embeddings e
-where e.model_id = {model}
-  and e.project_id = any(%(projects)s) and e.scope = any(%(scopes)s)
-  and (%(narrow)s = false or exists (
-    select from chunks k join documents d on d.id = k.document_id
-    where k.id = e.chunk_id
-      and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
-      and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)))
-order by e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})
+-- The index orders by distance alone; ties at the pool's end are settled outside it.
+select x.chunk_id, 1 - x.distance as score
+from (
+    select e.chunk_id, e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions}) as distance
+    from embeddings e
+    where e.model_id = {model}
+      and e.project_id = any(%(projects)s) and e.scope = any(%(scopes)s)
+      and (%(narrow)s = false or exists (
+        select from chunks k join documents d on d.id = k.document_id
+        where k.id = e.chunk_id
+          and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
+          and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)))
+    order by e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})
+    limit 2 * %(pool)s
+) x
+order by x.distance, x.chunk_id
 limit %(pool)s
 
 -- name: vector_leg_exact

@@ -48,7 +48,7 @@ def test_a_second_run_says_that_there_is_nothing_to_do(person: Person) -> None:
     ran = person.run("reindex", "lamp", "--verbose")
     assert ran.code == 0
     assert "1 of 1 projects have nothing to do" in ran.err + ran.out
-    assert "complete: 1 projects" in ran.out
+    assert "complete: 1 project," in ran.out
 
 
 def test_answers_cite_lines_that_hold(person: Person) -> None:

@@ -102,6 +102,12 @@ def test_a_run_started_through_its_deployment_indexes_and_can_be_searched(
     assert searched["state_type"] == "COMPLETED"
 
 
+def test_the_pages_ask_the_server_that_they_came_from(served: tuple[Person, str]) -> None:
+    _, api = served
+    settings = ask(api.removesuffix("/api"), "/ui-settings")
+    assert settings["api_url"] == api
+
+
 def test_every_deployment_of_the_file_is_there_with_its_schedule(
     served: tuple[Person, str],
 ) -> None:

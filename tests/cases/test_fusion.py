@@ -41,7 +41,7 @@ def test_a_threshold_means_the_same_in_every_fusion_fus_2(
 ) -> None:
     answer = search(index, "retry the clone with backoff", fusion=fusion, threshold=threshold)
     assert places(answer)[0] == "p:docs/perfect.md"
-    assert all(hit.relevance >= threshold for hit in answer.hits)
+    assert all(hit.confidence >= threshold for hit in answer.hits)
     if threshold == 0.3:
         assert "p:docs/useless.md" not in places(answer)
     assert answer.candidates - answer.cut_by_threshold == len(answer.hits)

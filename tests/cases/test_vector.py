@@ -36,8 +36,8 @@ with made as (
     returning id, project_id
 ), passages as (
     insert into concordance.chunks (tenant_id, project_id, document_id, ordinal, heading_path,
-        start_char, end_char, content, content_hash)
-    select %(tenant)s, m.project_id, m.id, n, '{}', 0, 1, 'text ' || n, int8send(n)
+        titled, start_char, end_char, content, content_hash)
+    select %(tenant)s, m.project_id, m.id, n, '{}', true, 0, 1, 'text ' || n, int8send(n)
     from generate_series(1, %(many)s) as n
     join concordance.projects p on p.slug = case when n %% %(every)s = 0 then 'rare' else 'big' end
     join made m on m.project_id = p.id

@@ -96,7 +96,7 @@ def documents_of(url: str, slug: str = "p") -> Rows:
         url,
         """
         select d.scope, d.kind, d.name, d.source, d.title, d.content_id, d.bytes, d.status,
-               d.reason, d.chunker, d.commit
+               d.reason, d.chunker, d.commit, d.language
         from documents d join projects p on p.id = d.project_id
         where p.slug = %s order by d.kind, d.name
         """,
@@ -112,11 +112,14 @@ def passages_of(url: str, slug: str = "p") -> Rows:
         select d.scope, d.kind, d.name, k.ordinal, k.heading_path, k.start_line, k.end_line,
                k.start_char, k.end_char, k.event_id, k.last_event_id, k.speaker, k.occurred_at,
                k.content, k.content_hash, d.commit, l.scope as lexical_scope,
-               l.lexemes::text as lexemes, e.scope as vector_scope, e.embedding::text as vector
+               l.language, l.length, l.weights::text as weights,
+               l.lexemes @@ quote_literal(w.place)::tsquery as placed,
+               ts_delete(l.lexemes, w.place)::text as lexemes, e.scope as vector_scope, e.embedding::text as vector
         from documents d
         join projects p on p.id = d.project_id
         join chunks k on k.document_id = d.id
         left join lexical l on l.chunk_id = k.id
+        cross join lateral (select format('§%%s.%%s', p.id, d.scope) as place) w
         left join embedding_models m on m.tenant_id = d.tenant_id and m.state = 'active'
         left join embeddings e on e.chunk_id = k.id and e.model_id = m.id
             and e.content_hash = k.content_hash
@@ -124,6 +127,30 @@ def passages_of(url: str, slug: str = "p") -> Rows:
         """,
         [slug],
     )
+
+
+def statistics_of(url: str, slug: str = "p") -> tuple[Rows, dict[tuple[str, str], float]]:
+    """What is counted of each word and each language; and the largest weight of each word."""
+    terms = ask(
+        url,
+        """
+        select t.language, t.lexeme, t.passages, t.largest
+        from term_stats t join projects p on p.id = t.project_id
+        where p.slug = %s and t.passages <> 0 order by t.language, t.lexeme
+        """,
+        [slug],
+    )
+    totals = ask(
+        url,
+        """
+        select s.language, s.passages, s.length, s.average
+        from project_stats s join projects p on p.id = s.project_id
+        where p.slug = %s and s.passages <> 0 order by s.language
+        """,
+        [slug],
+    )
+    largest = {(t["language"], t["lexeme"]): t.pop("largest") for t in terms}
+    return terms + totals, largest
 
 
 def names_of(url: str, slug: str = "p") -> dict[str, str]:

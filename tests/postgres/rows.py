@@ -31,6 +31,7 @@ def document(
     kind: Kind = "file",
     title: str | None = None,
     commit: str = "c1",
+    language: str = "english",
 ) -> Document:
     """A document whose passages are these texts, a line each."""
     passages = tuple(
@@ -59,6 +60,7 @@ def document(
         chunker="1",
         title=title,
         commit=commit if kind == "file" else None,
+        language=language if texts else None,
         passages=passages,
     )
 

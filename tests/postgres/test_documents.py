@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,9 +63,20 @@ def test_passages_that_stay_keep_their_rows_and_vectors(filled: Shelf) -> None:
 
 def test_writing_the_same_again_changes_no_row(filled: Shelf) -> None:
     look = "select ctid::text, xmin::text, * from concordance.{} order by 3"
-    before = [filled.ask(look.format(t)) for t in ("chunks", "lexical", "embeddings")]
+    value = "select {} from concordance.{} order by 1, 2, 3"
+    values = [
+        ("*, weights::text as weights", "lexical"),
+        ("*", "term_stats"),
+        ("*", "project_stats"),
+    ]
+
+    def picture() -> list[list[dict[str, Any]]]:
+        rows = [filled.ask(look.format(table)) for table in ("chunks", "embeddings")]
+        return rows + [filled.ask(value.format(*names)) for names in values]
+
+    before = picture()
     filled.write(document("docs/a.md", "alpha", "beta", "gamma"))
-    assert [filled.ask(look.format(t)) for t in ("chunks", "lexical", "embeddings")] == before
+    assert picture() == before
     assert filled.backlog() == []
 
 
@@ -130,6 +142,7 @@ def test_a_new_name_keeps_rows_and_vectors_and_is_found_by_its_words(filled: She
     with filled.hold() as held:
         documents.rename_documents(
             filled.database,
+            filled.tenant,
             held,
             [(identifier["id"], "docs/adr/0001-kafka.md", Scope.ADR)],
             commit="c2",
@@ -173,8 +186,14 @@ def test_another_projects_documents_are_out_of_reach(filled: Shelf) -> None:
     ids = [row["id"] for row in filled.ask("select id from concordance.documents")]
     with filled.hold("q") as held:
         documents.delete_documents(filled.database, held, ids)
-        documents.rename_documents(filled.database, held, [(ids[0], "docs/z.md", Scope.DOCS)])
+        documents.rename_documents(
+            filled.database, filled.tenant, held, [(ids[0], "docs/z.md", Scope.DOCS)]
+        )
     assert sorted({row.name for row in filled.rows()}) == ["docs/a.md", "docs/b.md", "docs/c.md"]
+    assert all(row.lexemes for row in filled.rows()), "nor their words"
+    assert filled.ask("select project_id, passages from concordance.project_stats") == [
+        {"project_id": filled.project().id, "passages": 8}
+    ]
 
 
 def test_a_document_without_text_has_a_row_and_no_passage(filled: Shelf) -> None:
@@ -196,7 +215,7 @@ def test_a_run_that_was_taken_over_writes_nothing_more(filled: Shelf) -> None:
             )
         with pytest.raises(RunSuperseded):
             documents.rename_documents(
-                filled.database, lost, [(identifier, "docs/z.md", Scope.DOCS)]
+                filled.database, filled.tenant, lost, [(identifier, "docs/z.md", Scope.DOCS)]
             )
         with pytest.raises(RunSuperseded):
             documents.delete_documents(filled.database, lost, [identifier])
@@ -279,7 +298,8 @@ def _lexemes_are_of_their_text(shelf: Shelf) -> bool:
     wrong = shelf.ask(
         "select k.id from concordance.chunks k join concordance.documents d on d.id = k.document_id"
         " left join concordance.lexical l on l.chunk_id = k.id where l.lexemes is distinct from"
-        " concordance.passage_lexemes('english', d.name, d.title, k.heading_path, k.content)"
+        " concordance.passage_lexemes('english', d.project_id, d.scope, d.name, d.title,"
+        " k.heading_path, k.content)"
     )
     return wrong == []
 

@@ -25,6 +25,7 @@ from tests.postgres.driver import (
     needs,
     passages_of,
     reindex,
+    statistics_of,
 )
 from tests.sources import GitSource, event, write_log
 
@@ -198,3 +199,8 @@ def _compare(url: str, fresh_url: str, *, whole: bool) -> None:
                 other["vector"],
                 other["vector_scope"],
             )
+    counts, largest = statistics_of(url)
+    true_counts, true_largest = statistics_of(fresh_url)
+    assert counts == true_counts
+    # What was the largest weight once may be gone: too large costs time, too small an answer.
+    assert all(largest[word] >= weight for word, weight in true_largest.items())

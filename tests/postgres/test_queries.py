@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 import concordance.adapters.postgres
 from concordance.adapters.postgres import documents, embeddings
 from concordance.adapters.postgres.database import Connection, Database
-from concordance.adapters.postgres.search import MOST_TERMS
+from concordance.adapters.postgres.lexical import MOST_WORDS
 from sql import queries
 from tests.postgres.rows import NOW, Shelf, document
 
@@ -28,8 +28,14 @@ ROOMS = sorted(
 ALL = [(room, name) for room in ROOMS for name in queries(room)]
 # These make something that no transaction can take back; other tests run them.
 OUTSIDE = {("connection", "create_database")}
+VECTORS = {"vectors": ["{1:0.5}/1000000000"]}
 # Where one name means two things.
-INSTEAD: dict[tuple[str, str], dict[str, Any]] = {("coverage", "save"): {"chunks": 3}}
+INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
+    ("coverage", "save"): {"chunks": 3},
+    ("lexical", "top"): VECTORS,
+    ("lexical", "top_ts_rank_cd"): VECTORS,
+    ("lexical", "scores"): VECTORS,
+}
 RUN = uuid.uuid4()
 HASH = b"\1" * 32
 
@@ -39,23 +45,32 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
     return {
         "after": 0,
         "attempts": 5,
+        "average": 2.0,
         "before": NOW,
+        "bm25": True,
         "branch": "main",
+        "checked_on": 10,
         "chunk_text_version": 1,
         "chunks": [1, 2],
         "chunks_refused": 0,
         "chunks_with_vector": 0,
         "class": 7,
         "commit": "c2",
+        "confidence": None,
+        "conditions": ["'queue'"],
         "digest": "d",
         "dimensions": 8,
         "document_prefix": "",
         "documents": [1],
         "ef_search": 200,
         "empty": 0,
+        "end_line": 9,
         "error": "it was down",
+        "event_id": None,
         "failed": 0,
+        "figures": Jsonb({}),
         "fingerprint": "f",
+        "fitted_on": 10,
         "found": 1,
         "hashes": [HASH],
         "id": RUN,
@@ -64,12 +79,14 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "key": 7,
         "kind": "file",
         "language": "english",
+        "languages": ["english"],
         "location": "https://example.org/p.git",
         "marker": "c2",
         "milliseconds": 1_000,
         "model": model,
         "model_id": model,
-        "most": MOST_TERMS,
+        "model_name": "fake/m",
+        "most": MOST_WORDS,
         "name": "docs/a.md",
         "names": ["docs/b.md"],
         "narrow": True,
@@ -83,23 +100,30 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "provider": "fake",
         "query_prefix": "",
         "question": "what is the queue",
+        "questions_hash": "h",
         "reason": "because",
         "reasons": ["unsupported value: NaN"],
         "run": RUN,
         "scope": "docs",
         "scopes": ["docs", "adr"],
+        "set_name": "faq",
         "sha256": "0" * 64,
         "since": NOW,
         "skipped": 0,
         "slug": "p",
         "slugs": ["p"],
+        "start_line": 3,
         "state": "complete",
         "summary": Jsonb({}),
         "tenant": tenant,
+        "term_languages": ["english", "english"],
         "terms": ["queue", "it's"],
+        "threshold": 0.2,
         "vector": "[1,0,0,0,0,0,0,0]",
         "vectors": ["[1,0,0,0,0,0,0,0]"],
+        "vector_weight": 0.7,
         "web_url": None,
+        "words": ["'queue'"],
         "worker": 1,
         "worker_class": embeddings.WORKER_LOCKS,
     }
@@ -136,9 +160,13 @@ def test_every_query_runs_on_the_server(database: Database, seeded: dict[str, An
         if (room, name) in OUTSIDE:
             continue
         with database.session() as connection, connection.transaction(force_rollback=True):
-            if room == "documents":
+            if room in ("documents", "lexical"):
                 for step in ("create_incoming_documents", "create_incoming_chunks"):
                     connection.execute(queries("documents")[step])
+            if room == "lexical":
+                connection.execute(queries("lexical")["create_analysed"])
+                if name == "rebuild_terms":
+                    _run(connection, room, "drop_terms", seeded)
             if (room, name) == ("search", "begin"):
                 continue  # opens a snapshot, below
             try:

@@ -187,7 +187,7 @@ def test_nothing_found_has_a_reason(library: Index) -> None:
     assert cut.hits == ()
     assert cut.cut_by_threshold == cut.candidates > 0
     assert cut.empty_reason is not None
-    assert "relevance" in cut.empty_reason
+    assert "confidence" in cut.empty_reason
     late = search(library, "tea", since="2030-01-01T00:00:00Z")
     assert late.hits == ()
     assert late.empty_reason is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from concordance.adapters.postgres.database import Connection, Database, fetch_all, fetch_one
 from concordance.adapters.postgres.projects import Hold, check_hold, keep_models
+from concordance.adapters.postgres.words import analyse_passages, forget_words, write_words
 from concordance.indexing.documents import Document, Kind
 from concordance.models import DocumentStatus, Scope
 from sql import queries
@@ -97,12 +98,16 @@ def write_documents(
             connection.execute(ask[name], key)
         ids = [row[0] for row in connection.execute(ask["incoming_ids"], key).fetchall()]
         connection.execute(ask["reuse_vectors"], {"documents": ids})
+        analyse_passages(connection, held.project_id, None)
+        forget_words(connection, held.project_id, ids)
         connection.execute(ask["delete_unmatched"], key)
-        _index_passages(connection, ids)
+        write_words(connection, tenant, held.project_id)
+        _queue(connection, ids)
 
 
 def rename_documents(
     database: Database,
+    tenant: int,
     held: Hold,
     renames: Sequence[tuple[int, str, Scope]],
     *,
@@ -126,13 +131,17 @@ def rename_documents(
             },
         )
         connection.execute(queries("documents")["reuse_vectors"], {"documents": ids})
-        _index_passages(connection, ids)
+        analyse_passages(connection, held.project_id, ids)
+        forget_words(connection, held.project_id, ids)
+        write_words(connection, tenant, held.project_id)
+        _queue(connection, ids)
 
 
 def delete_documents(database: Database, held: Hold, ids: Sequence[int]) -> None:
     """Remove documents with all that hangs on them."""
     with database.transaction() as connection:
         check_hold(connection, held)
+        forget_words(connection, held.project_id, ids)
         connection.execute(
             queries("documents")["delete"], {"project": held.project_id, "ids": list(ids)}
         )
@@ -177,11 +186,10 @@ def _begin(connection: Connection, held: Hold) -> None:
     keep_models(connection, held.project_id)
 
 
-def _index_passages(connection: Connection, ids: Sequence[int]) -> None:
-    ask = queries("documents")
+def _queue(connection: Connection, ids: Sequence[int]) -> None:
     key = {"documents": list(ids)}
-    for name in ("write_lexemes", "rescope_vectors", "queue_texts"):
-        connection.execute(ask[name], key)
+    for name in ("rescope_vectors", "queue_texts"):
+        connection.execute(queries("documents")[name], key)
 
 
 def _copy(connection: Connection, documents: Sequence[Document]) -> None:
@@ -191,7 +199,7 @@ def _copy(connection: Connection, documents: Sequence[Document]) -> None:
             for position, d in enumerate(documents):
                 place = (position, d.scope, d.kind, d.name, d.source, d.title)
                 state = (d.content_id, d.bytes, d.status, d.reason, d.chunker, d.commit)
-                copy.write_row((*place, *state))
+                copy.write_row((*place, *state, d.language))
         with cursor.copy(ask["copy_chunks"]) as copy:
             for position, d in enumerate(documents):
                 for p in d.passages:

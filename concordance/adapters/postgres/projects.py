@@ -22,6 +22,7 @@ from concordance.adapters.postgres.database import (
 )
 from concordance.errors import DatabaseError, ProjectBusy, RunSuperseded, SettingsError
 from concordance.settings import Project
+from concordance.text.language import AUTO
 from sql import queries
 
 PROJECT_LOCKS = 0x434F4E01  # first key of our advisory locks on projects
@@ -82,21 +83,24 @@ def ensure_project(database: Database, tenant: int, project: Project) -> StoredP
 
 
 def check_language(database: Database, project: Project) -> None:
-    """Make sure that the server can analyse the project's language.
+    """Make sure that the server can analyse the project's language, unless it is to be detected.
 
     Raises:
         SettingsError: It has no text-search configuration of that name.
     """
-    with database.transaction() as connection:
-        known = fetch_value(
-            connection, queries("projects")["language_exists"], {"language": project.language}
-        )
-    if not known:
+    if project.language != AUTO and project.language not in known_languages(database):
         raise SettingsError(
             f"project '{project.slug}': this Postgres has no text-search configuration "
             f"'{project.language}'",
             hint="Use one that 'select cfgname from pg_ts_config' lists, such as 'simple'",
         )
+
+
+def known_languages(database: Database) -> frozenset[str]:
+    """The text-search configurations that the server has."""
+    with database.transaction() as connection:
+        rows = connection.execute(queries("projects")["known_languages"]).fetchall()
+    return frozenset(row[0] for row in rows)
 
 
 def find_project(database: Database, tenant: int, slug: str) -> StoredProject | None:

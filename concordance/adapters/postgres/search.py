@@ -3,14 +3,14 @@
 What belongs here: candidates with their true scores on both legs, and what is needed to show them.
 How they become one order is `concordance.ranking`'s work.
 
-The lexical leg is behind one seam: `lexical_leg` finds and ranks, `lexical_scores` scores given
-passages; another ranking changes these two statements and `LEXICAL_RANKING`.
+The lexical leg is behind one seam, `concordance.adapters.postgres.lexical`: it finds and ranks, and
+it scores given passages.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,23 +21,24 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg import sql as pgsql
 
+from concordance.adapters.postgres import lexical
+from concordance.adapters.postgres.calibrations import find_calibration
 from concordance.adapters.postgres.database import (
     Connection,
     Database,
     fetch_all,
-    fetch_value,
     translate,
 )
 from concordance.adapters.postgres.embeddings import StoredSpace, vector_as_text
 from concordance.errors import DatabaseError, DatabaseUnavailable
-from concordance.models import POOL
+from concordance.models import POOL, LexicalRanking
+from concordance.ranking.calibration import Calibration
 from concordance.ranking.candidates import Place, Scored, Worded
 from sql import queries
 
 Row = TypeVar("Row")
+T = TypeVar("T")
 
-LEXICAL_RANKING = "ts_rank"
-MOST_TERMS = 256
 # Up to here every vector of the scope is compared; measured faster than HNSW with a filter.
 EXACT_UP_TO = 20_000
 # Beyond this HNSW holds half precision only; see create_vector_index.
@@ -50,7 +51,6 @@ class Target:
 
     project_id: int
     slug: str
-    language: str
     scope: str
     state: str
     reason: str
@@ -63,12 +63,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What every find must satisfy besides project and scope."""
+    """What every find must satisfy; `places` lets the text index look at few scopes alone."""
 
     projects: tuple[int, ...]
     scopes: tuple[str, ...]
     path_prefix: str | None
     since: datetime | None
+    places: tuple[str, ...] = ()
 
     def parameters(self) -> dict[str, Any]:
         """The filters as the statements name them."""
@@ -130,27 +131,35 @@ class Snapshot:
             Target,
         )
 
-    def terms(self, language: str, question: str) -> list[str]:
-        """The question's words as the language's passages would have them, `MOST_TERMS` at most."""
-        found = fetch_value(
-            self._connection,
-            self._ask["terms"],
-            {"language": language, "question": question, "most": MOST_TERMS},
-        )
-        return list(found)
+    def calibration(self, project_id: int) -> Calibration | None:
+        """What was fitted for a project, or None."""
+        return find_calibration(self._connection, project_id)
 
-    def lexical_leg(self, terms: Sequence[str], filters: Filters) -> list[Scored]:
-        """Passages that hold any of the words, best first."""
-        if not terms:
-            return []
-        return self._leg(
-            self._ask["lexical_leg"], filters.parameters() | {"terms": list(terms)}, Scored
+    def questions(self, text: str, filters: Filters) -> list[lexical.Question]:
+        """The question in each language of the searched projects, with idf and bounds."""
+        return self._guarded(
+            lambda connection: lexical.read_questions(connection, text, filters.projects)
         )
 
-    def lexical_scores(self, terms: Sequence[str], chunks: Sequence[int]) -> list[Worded]:
+    def lexical_leg(
+        self, questions: Sequence[lexical.Question], filters: Filters, ranking: LexicalRanking
+    ) -> list[Scored]:
+        """Passages that hold the question's words, best first."""
+        return self._guarded(
+            lambda connection: lexical.find(
+                connection, questions, filters.parameters(), filters.places, ranking=ranking
+            )
+        )
+
+    def lexical_scores(
+        self,
+        questions: Sequence[lexical.Question],
+        chunks: Sequence[int],
+        ranking: LexicalRanking,
+    ) -> list[Worded]:
         """The lexical score of given passages; None where they share no word with the question."""
-        return self._leg(
-            self._ask["lexical_scores"], {"terms": list(terms), "chunks": list(chunks)}, Worded
+        return self._guarded(
+            lambda connection: lexical.score(connection, questions, chunks, ranking=ranking)
         )
 
     def vector_leg(
@@ -193,13 +202,16 @@ class Snapshot:
         return {row.chunk_id: row for row in rows}
 
     def _leg(self, query: Any, parameters: dict[str, Any], row: type[Row]) -> list[Row]:
-        """One statement in a savepoint: where it fails, the other leg can still answer."""
+        return self._guarded(lambda connection: fetch_all(connection, query, parameters, row))
+
+    def _guarded(self, work: Callable[[Connection], T]) -> T:
+        """Statements in a savepoint: where they fail, the other leg can still answer."""
         try:
             with self._connection.transaction():
                 self._connection.execute(
                     self._ask["limit_time"], {"milliseconds": _milliseconds(self._deadline)}
                 )
-                return fetch_all(self._connection, query, parameters, row)
+                return work(self._connection)
         except psycopg.OperationalError:
             raise  # the connection or the deadline is gone, for both legs
         except psycopg.Error as error:
@@ -225,7 +237,7 @@ def open_snapshot(database: Database, *, timeout_seconds: float) -> Iterator[Sna
         connection.execute(ask["begin"])
         connection.execute(
             ask["tune"],
-            {"ef_search": POOL, "milliseconds": _milliseconds(deadline)},
+            {"ef_search": 2 * POOL, "milliseconds": _milliseconds(deadline)},
         )
         yield Snapshot(connection, database.target, deadline)
 

@@ -146,7 +146,7 @@ def hit(origin: Origin, content: str = "text", rank: int = 1) -> Hit:
     return Hit(
         rank=rank,
         score=0.9,
-        relevance=0.71,
+        confidence=0.71,
         lexical_score=None,
         lexical_rank=None,
         vector_score=0.71,
@@ -182,6 +182,7 @@ def answer(*hits: Hit, **more: Any) -> Answer:
     values: dict[str, Any] = {
         "request": SearchRequest(text="q"),
         "hits": hits,
+        "confidence": 0.71,
         "vector_available": True,
         "degraded": False,
         "degraded_reason": None,
@@ -232,12 +233,14 @@ def test_the_marker_of_session_logs_is_no_commit() -> None:
 def test_hits_are_shown_with_their_citation_and_first_lines() -> None:
     many = "\n".join(f"line {n}" for n in range(1, SHOWN_LINES + 4))
     page = shown(print_answer, answer(hit(FILE, many), hit(TURN, "said\x1b[1A", rank=2)))
-    assert ".md:3-9@0123456789ab  relevance 0.71" in page
+    assert ".md:3-9@0123456789ab\n" in page
+    assert "confidence 0.71" in page
     assert "a:session s\ufffd#e" in page
     assert "agent, 2026-03-01 12:00 UTC" in page
-    assert f"| line {SHOWN_LINES}\n" in page
+    assert re.search(rf"^ +line {SHOWN_LINES} *$", page, re.MULTILINE)
     assert f"line {SHOWN_LINES + 1}" not in page
-    assert "… 3 more lines" in page
+    assert "--full shows the whole passage" in page
+    assert f"line {SHOWN_LINES + 3}" in shown(print_answer, answer(hit(FILE, many)), full=True)
     assert "2 hits of 20 candidates, 4 below the threshold, convex, 12 ms" in page
     assert not OBEYED.search(page)
 

@@ -53,8 +53,8 @@ ABSENT = scope(state=CoverageState.ABSENT, chunks=0, with_vector=0)
 @pytest.mark.parametrize(
     ("coverage", "outcome", "message"),
     [
-        ([scope()], Outcome.COMPLETE, "1 projects, 10 chunks, all with a vector"),
-        ([scope(), ABSENT], Outcome.COMPLETE, "1 projects, 10 chunks, all with a vector"),
+        ([scope()], Outcome.COMPLETE, "1 project, 10 chunks, all with a vector"),
+        ([scope(), ABSENT], Outcome.COMPLETE, "1 project, 10 chunks, all with a vector"),
         (
             [scope(state=CoverageState.PARTIAL, with_vector=9, refused=1, reason="1 refused")],
             Outcome.FLAWED,
@@ -73,24 +73,24 @@ ABSENT = scope(state=CoverageState.ABSENT, chunks=0, with_vector=0)
         (
             [scope(state=CoverageState.FAILED, known=False, reason="denied")],
             Outcome.FAILED,
-            "1 of 1 projects failed: a (docs: denied)",
+            "1 of 1 project failed: a (docs: denied)",
         ),
         (
             [scope(), scope(of=Scope.ADR, state=CoverageState.STALE, reason="timed out")],
             Outcome.FAILED,
-            "1 of 1 projects failed: a (adr: timed out)",
+            "1 of 1 project failed: a (adr: timed out)",
         ),
         (
             [scope(state=CoverageState.PARTIAL, known=False, reason="not finished")],
             Outcome.FAILED,
-            "1 of 1 projects failed: a (docs: not finished)",
+            "1 of 1 project failed: a (docs: not finished)",
         ),
         (
             [scope(state=CoverageState.ABSENT, known=False, reason="never indexed")],
             Outcome.FAILED,
-            "1 of 1 projects failed: a (docs: never indexed)",
+            "1 of 1 project failed: a (docs: never indexed)",
         ),
-        ([], Outcome.FAILED, "1 of 1 projects failed: a (never indexed)"),
+        ([], Outcome.FAILED, "1 of 1 project failed: a (never indexed)"),
     ],
 )
 def test_outcome_of_one_project(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concordance.indexing.documents import Kind
-from concordance.indexing.plan import Found, Plan, make_plan
+from concordance.indexing.plan import Found, Plan, make_plan, skipped_by
 from concordance.models import DocumentStatus, Scope
 
 NOW = "chunker 2"
@@ -58,7 +58,13 @@ def apply(stored: Sequence[Row], made: Plan) -> list[Row]:
         number = same[0] if same else max(rows, default=0) + 1
         status = DocumentStatus.SKIPPED if written.skip else DocumentStatus.INDEXED
         rows[number] = Row(
-            number, written.name, written.content_id, written.scope, written.kind, status
+            number,
+            written.name,
+            written.content_id,
+            written.scope,
+            written.kind,
+            status,
+            skipped_by(NOW) if written.skip else NOW,
         )
     for number in made.deletes:
         del rows[number]
@@ -187,14 +193,19 @@ def test_a_session_is_never_a_file_of_the_same_name() -> None:
     assert (made.renames, made.deletes, made.added) == ((), (1,), 1)
 
 
+SKIPPED = Row(1, "a.md", "1", status=DocumentStatus.SKIPPED, chunker=skipped_by(NOW))
+
+
 @pytest.mark.parametrize(
     ("row", "skip", "again"),
     [
         (Row(1, "a.md", "1"), None, False),
         (Row(1, "a.md", "1", status=DocumentStatus.EMPTY), None, False),
         (Row(1, "a.md", "1", status=DocumentStatus.FAILED), None, False),
-        (Row(1, "a.md", "1", status=DocumentStatus.SKIPPED), "too large", False),
-        (Row(1, "a.md", "1", status=DocumentStatus.SKIPPED), None, True),
+        (SKIPPED, "too large", False),
+        (SKIPPED, None, True),
+        # Its content says that there is nothing to read, as a pointer does: no rule kept it out.
+        (Row(1, "a.md", "1", status=DocumentStatus.SKIPPED), None, False),
         (Row(1, "a.md", "1"), "too large", True),
         (Row(1, "a.md", "1", chunker="chunker 1"), None, True),
     ],
@@ -232,7 +243,7 @@ def stored_rows(draw: st.DrawFn) -> list[Row]:
     for number, (kind, name) in enumerate(draw(st.permutations(sorted(keys))), start=1):
         scope = Scope.SESSION if kind == "session" else draw(SCOPES)
         status = draw(st.sampled_from([DocumentStatus.INDEXED] * 3 + list(DocumentStatus)))
-        chunker = draw(st.sampled_from([NOW, NOW, "chunker 1"]))
+        chunker = draw(st.sampled_from([NOW, NOW, skipped_by(NOW), "chunker 1"]))
         of_kind: Kind = "session" if kind == "session" else "file"
         rows.append(Row(number, name, draw(CONTENTS), scope, of_kind, status, chunker))
     return rows
@@ -275,8 +286,7 @@ def test_what_did_not_change_is_in_no_part_of_the_plan(
         if (
             f is not None
             and (f.content_id, f.scope) == (row.content_id, row.scope)
-            and row.chunker == NOW
-            and (f.skip is not None) == (row.status is DocumentStatus.SKIPPED)
+            and row.chunker == (skipped_by(NOW) if f.skip is not None else NOW)
         ):
             same += 1
             assert row.id not in touched

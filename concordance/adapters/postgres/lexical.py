@@ -1,0 +1,224 @@
+"""The lexical leg: exact BM25 by threshold queries, and two other rankings to compare it with.
+
+What belongs here: asking. The arithmetic is `concordance.ranking.bm25`'s, the condition that a
+passage must meet `concordance.ranking.threshold`'s, the weights lie in the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from concordance.adapters.postgres.database import Connection, fetch_all
+from concordance.models import LexicalRanking
+from concordance.ranking.bm25 import Term, Weighted, idf_share, query_vector, weigh
+from concordance.ranking.candidates import Scored, Worded
+from concordance.ranking.threshold import FIRST_SHARES, all_of, any_of, condition, either
+from sql import queries
+
+# The strongest words of a question; the others could move its answer by next to nothing.
+MOST_WORDS = 256
+# Where so few scopes are searched that the index had better look at them alone.
+FEW_PLACES = 64
+# Up to here scoring every match takes no longer than asking twice.
+FEW_PASSAGES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language of the searched projects, and how many of their passages are in it."""
+
+    language: str
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question in one language, with what the searched projects know of its words."""
+
+    language: str
+    passages: int
+    terms: tuple[Term, ...]
+    words: tuple[Weighted, ...]
+    vector: str = field(repr=False)
+
+    @property
+    def cut(self) -> bool:
+        """Whether the question had more words than are looked for."""
+        return sum(t.passages_with > 0 for t in self.terms) > len(self.words)
+
+    @property
+    def lexemes(self) -> list[str]:
+        """The words that are looked for."""
+        return [word.lexeme for word in self.words]
+
+    def share(self, matched: Sequence[str]) -> float:
+        """The share of the question's idf that these of its words hold."""
+        return idf_share(matched, self.terms, self.passages)
+
+
+@dataclass(frozen=True, slots=True)
+class _TermRow:
+    language: str
+    lexeme: str
+    dimension: int
+    count: int
+    passages_with: int
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoreRow:
+    chunk_id: int
+    language: str
+    score: float | None
+    matched: list[str]
+
+
+def place_lexeme(project_id: int, scope: str) -> str:
+    """The lexeme of a scope of a project, as `place_lexemes` of the schema makes it."""
+    return f"§{project_id}.{scope}"
+
+
+def language_lexeme(language: str) -> str:
+    """The lexeme of every passage of a language, likewise."""
+    return f"§{language}"
+
+
+def read_questions(connection: Connection, text: str, projects: Sequence[int]) -> list[Question]:
+    """A question in each language of some projects, with idf and bounds over those projects."""
+    key = {"projects": list(projects)}
+    known = fetch_all(connection, queries("lexical")["languages"], key, Language)
+    rows = fetch_all(
+        connection,
+        queries("lexical")["terms"],
+        key | {"question": text, "languages": [one.language for one in known]},
+        _TermRow,
+    )
+    return [_question(one, [row for row in rows if row.language == one.language]) for one in known]
+
+
+def find(
+    connection: Connection,
+    questions: Sequence[Question],
+    filters: dict[str, Any],
+    places: Sequence[str],
+    *,
+    ranking: LexicalRanking,
+) -> list[Scored]:
+    """The best passages of the pool, best first, whatever language each is in.
+
+    `places` are the lexemes of the searched scopes, none where that would narrow nothing.
+    """
+    asked = _Asked(connection, filters, places)
+    if ranking is not LexicalRanking.BM25:
+        return asked.rows("top_ts_rank_cd", [(q, _condition(q, ranking)) for q in questions])
+    few = [q for q in questions if q.passages <= FEW_PASSAGES]
+    # Words of a small language may be frequent in a large one: the index looks at its own alone.
+    found = asked.rows("top", [(q, _within(q, any_of(q.lexemes))) for q in few])
+    for question in questions:
+        if question.passages > FEW_PASSAGES:
+            found += _best(asked, question)
+    return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[: asked.pool]
+
+
+def score(
+    connection: Connection,
+    questions: Sequence[Question],
+    chunks: Sequence[int],
+    *,
+    ranking: LexicalRanking,
+) -> list[Worded]:
+    """The score of given passages; None for those that hold no word of the question."""
+    rows = fetch_all(
+        connection,
+        queries("lexical")["scores"],
+        {
+            "languages": [q.language for q in questions],
+            "vectors": [q.vector for q in questions],
+            "conditions": [_condition(q, ranking) for q in questions],
+            "bm25": ranking is LexicalRanking.BM25,
+            "terms": [lexeme for q in questions for lexeme in q.lexemes],
+            "term_languages": [q.language for q in questions for _ in q.lexemes],
+            "chunks": list(chunks),
+        },
+        _ScoreRow,
+    )
+    by_language = {q.language: q for q in questions}
+    return [Worded(r.chunk_id, r.score, by_language[r.language].share(r.matched)) for r in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One question to one snapshot, under its filters."""
+
+    connection: Connection
+    filters: dict[str, Any]
+    places: Sequence[str]
+
+    @property
+    def pool(self) -> int:
+        return int(self.filters["pool"])
+
+    def rows(self, name: str, asked: Sequence[tuple[Question, str | None]]) -> list[Scored]:
+        """The best passages that meet the condition of their language."""
+        possible = [(question, words) for question, words in asked if words is not None]
+        if not possible:
+            return []
+        return fetch_all(
+            self.connection,
+            queries("lexical")[name],
+            self.filters
+            | {
+                "languages": [question.language for question, _ in possible],
+                "vectors": [question.vector for question, _ in possible],
+                "conditions": [either(self.places, words) for _, words in possible],
+                "words": [words for _, words in possible],
+            },
+            Scored,
+        )
+
+
+def _best(asked: _Asked, question: Question) -> list[Scored]:
+    """The same best passages as scoring every match, by looking at few.
+
+    Each round asks for those that can reach a threshold. When the pool is full of such, no other
+    passage can be among the best; when the last of them falls short, its own score is the next
+    threshold.
+    """
+    most = sum(word.bound for word in question.words)
+    for share in FIRST_SHARES:
+        threshold = share * most
+        found = asked.rows("top", [(question, condition(question.words, threshold))])
+        if len(found) < asked.pool:
+            continue
+        last = found[-1].score
+        if last < threshold:
+            found = asked.rows("top", [(question, condition(question.words, last))])
+        return found
+    return asked.rows("top", [(question, any_of(question.lexemes))])
+
+
+def _within(question: Question, words: str | None) -> str | None:
+    return None if words is None else either([language_lexeme(question.language)], words)
+
+
+def _question(one: Language, rows: Sequence[_TermRow]) -> Question:
+    terms = tuple(
+        Term(row.lexeme, row.dimension, row.count, row.passages_with, row.largest) for row in rows
+    )
+    words = tuple(weigh(terms, one.passages)[:MOST_WORDS])
+    return Question(one.language, one.passages, terms, words, query_vector(words))
+
+
+def _condition(question: Question, ranking: LexicalRanking) -> str | None:
+    match ranking:
+        case LexicalRanking.BM25:
+            return None
+        case LexicalRanking.TS_RANK_CD:
+            return any_of(question.lexemes)
+        case LexicalRanking.ALL_WORDS:
+            # A word that no passage holds: none can hold them all.
+            missing = len(question.words) < len(question.terms)
+            return None if missing else all_of(question.lexemes)

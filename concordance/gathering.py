@@ -1,0 +1,322 @@
+"""What both legs know of a question: candidates with their true scores, in one snapshot.
+
+What belongs here: asking the legs and keeping the account of what was missing. How candidates
+become an answer is `concordance.searching`'s matter; `concordance.evaluating` starts here, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from concordance.adapters.embedding import Vector, within_deadline
+from concordance.adapters.postgres import embeddings
+from concordance.adapters.postgres import search as legs
+from concordance.adapters.postgres.lexical import FEW_PLACES, MOST_WORDS, Question, place_lexeme
+from concordance.errors import (
+    BadRequest,
+    DatabaseError,
+    NothingIndexed,
+    ProviderError,
+    ProviderUnavailable,
+)
+from concordance.models import Fusion, Scope, SearchRequest
+from concordance.ranking.candidates import Scored, join_legs
+from concordance.ranking.fusion import Candidate
+from concordance.resources import Resources
+from concordance.settings import SLUG
+
+# The share of the deadline that embedding the question may use; Postgres gets the rest.
+EMBEDDING_SHARE = 0.6
+
+# A passage nearer than this rank of the vector leg, and not in its pool, was missed by the index.
+NEAREST = 10
+ROUNDING = 1e-6
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Account:
+    """What happened on the way to an answer."""
+
+    reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    vector_available: bool = False
+    words_asked: bool = False
+    no_terms: bool = False
+
+    def timed(self, name: str, work: Callable[[], T]) -> T:
+        """Do some work and add its time to the account."""
+        began = time.perf_counter()
+        try:
+            return work()
+        finally:
+            spent = (time.perf_counter() - began) * 1_000
+            self.milliseconds[name] = round(self.milliseconds.get(name, 0.0) + spent, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Everything that is known of a question, and the snapshot that it was asked of."""
+
+    request: SearchRequest
+    snapshot: legs.Snapshot
+    targets: tuple[legs.Target, ...]
+    candidates: tuple[Candidate, ...]
+    space: embeddings.StoredSpace | None
+    account: Account
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question made ready: its text, and its vector where there is one."""
+
+    request: SearchRequest
+    text: str
+    space: embeddings.StoredSpace | None
+    vector: Vector | None
+
+
+@contextmanager
+def gather(resources: Resources, request: SearchRequest) -> Iterator[Gathered]:
+    """Ask both legs; the snapshot is open while the block runs.
+
+    Raises:
+        BadRequest: The question is blank, or an empty list of projects or scopes was given.
+        UnknownProject: A project is neither configured nor indexed.
+        ProviderError: `vector` fusion was asked for, and the question can't be embedded.
+        DatabaseError: Postgres can't be asked, or both legs failed.
+    """
+    began = time.perf_counter()
+    _check(request)
+    _check_slugs(resources, request)
+    account = Account()
+    asked = account.timed("embedding", lambda: _embed(resources, request, account))
+    left = request.deadline_seconds - (time.perf_counter() - began)
+    with legs.open_snapshot(resources.database, timeout_seconds=left) as snapshot:
+        scopes = request.scopes or tuple(Scope)
+        targets = snapshot.targets(resources.tenant, request.projects, scopes)
+        _check_projects(resources, request, targets)
+        candidates = _candidates(snapshot, asked, targets, account)
+        _note_missing_vectors(request, targets, account)
+        yield Gathered(request, snapshot, tuple(targets), tuple(candidates), asked.space, account)
+
+
+def _check(request: SearchRequest) -> None:
+    if not request.text.replace("\0", " ").strip():
+        raise BadRequest("the question is blank", hint="Ask for a word at least")
+    if "\0" in (request.path_prefix or ""):
+        raise BadRequest("the path prefix holds a NUL, which no path can")
+    if request.projects is not None and not request.projects:
+        raise BadRequest("an empty list of projects", hint="Leave it out to search all")
+    if request.scopes is not None and not request.scopes:
+        raise BadRequest("an empty list of scopes", hint="Leave it out to search all")
+
+
+def _check_slugs(resources: Resources, request: SearchRequest) -> None:
+    """Refuse what can be no slug; Postgres does not even take every text."""
+    for slug in request.projects or ():
+        if SLUG.fullmatch(slug) is None:
+            resources.project(slug)
+
+
+def _check_projects(
+    resources: Resources, request: SearchRequest, targets: Sequence[legs.Target]
+) -> None:
+    indexed = {target.slug for target in targets}
+    for slug in request.projects or ():
+        if slug not in indexed:
+            resources.project(slug)  # configured and never indexed is no error: nothing is found
+    if request.projects is None and not targets and not resources.configuration.projects:
+        raise NothingIndexed(
+            "nothing is indexed yet",
+            hint="Add a project with 'concordance projects add', then run 'concordance reindex'",
+        )
+
+
+def _embed(resources: Resources, request: SearchRequest, account: Account) -> _Asked:
+    """The question's vector in the active space, or the reason why there is none."""
+    text = request.text.replace("\0", " ").encode(errors="replace").decode()
+    space = embeddings.active_space(resources.database, resources.tenant)
+    if request.fusion is Fusion.LEXICAL:
+        return _Asked(request, text, space, None)
+    seconds = request.deadline_seconds * EMBEDDING_SHARE
+    try:
+        if space is None:
+            raise ProviderUnavailable("nothing has a vector yet")
+        vector = within_deadline(seconds, lambda: _query_vector(resources, space, text, seconds))
+    except ProviderError as error:
+        if request.fusion is Fusion.VECTOR:
+            raise
+        account.reasons.append(f"words alone were searched: {error}")
+        return _Asked(request, text, space, None)
+    account.vector_available = True
+    return _Asked(request, text, space, vector)
+
+
+def _query_vector(
+    resources: Resources, space: embeddings.StoredSpace, text: str, seconds: float
+) -> Vector:
+    now = resources.embedder.space()
+    if now.fingerprint != space.fingerprint:
+        raise ProviderError(
+            f"the index has vectors of {space.name} ({space.digest[:12]}), the provider serves "
+            f"{now.provider}/{now.model} ({now.digest[:12]})",
+            hint="Run 'concordance backfill' to embed with the new one",
+        )
+    return resources.embedder.embed_query(text, deadline_seconds=seconds)
+
+
+def _candidates(
+    snapshot: legs.Snapshot,
+    asked: _Asked,
+    targets: Sequence[legs.Target],
+    account: Account,
+) -> list[Candidate]:
+    """Both legs' finds, joined; a leg that fails is noted, two that fail are an error."""
+    failures: list[str] = []
+    lexical: list[Scored] = []
+    vectors: list[Scored] = []
+    worded: list[Question] = []
+    if asked.request.fusion is not Fusion.VECTOR:
+        try:
+            worded = account.timed("words", lambda: _read(snapshot, asked, targets, account))
+            lexical = account.timed(
+                "lexical", lambda: _lexical_leg(snapshot, asked, targets, worded)
+            )
+        except legs.LegFailed as error:
+            worded = []
+            failures.append(f"the lexical leg failed: {error.message}")
+    if asked.vector is not None:
+        try:
+            vectors = account.timed("vector", lambda: _vector_leg(snapshot, asked, targets))
+        except legs.LegFailed as error:
+            failures.append(f"the vector leg failed: {error.message}")
+            account.vector_available = False
+    legs_asked = (asked.request.fusion is not Fusion.VECTOR) + (asked.vector is not None)
+    if failures and len(failures) == legs_asked:
+        raise DatabaseError("; ".join(failures))
+    account.reasons += failures
+    account.words_asked = any(one.terms for one in worded)
+    return account.timed(
+        "scores", lambda: _join(snapshot, asked, targets, lexical, vectors, worded, account)
+    )
+
+
+def _read(
+    snapshot: legs.Snapshot,
+    asked: _Asked,
+    targets: Sequence[legs.Target],
+    account: Account,
+) -> list[Question]:
+    """The question's words, in each language of the projects searched."""
+    read = snapshot.questions(asked.text, _filters(asked.request, targets))
+    if read and not any(one.terms for one in read):
+        account.no_terms = True
+        account.notes.append("the question has no word that the lexical leg could look for")
+    if any(one.cut for one in read):
+        account.notes.append(f"only the strongest {MOST_WORDS} different words were looked for")
+    return read
+
+
+def _lexical_leg(
+    snapshot: legs.Snapshot,
+    asked: _Asked,
+    targets: Sequence[legs.Target],
+    worded: Sequence[Question],
+) -> list[Scored]:
+    filters = _filters(asked.request, targets)
+    return snapshot.lexical_leg(worded, filters, asked.request.lexical_ranking)
+
+
+def _vector_leg(
+    snapshot: legs.Snapshot,
+    asked: _Asked,
+    targets: Sequence[legs.Target],
+    *,
+    exact: bool = False,
+) -> list[Scored]:
+    if asked.space is None or asked.vector is None or not targets:
+        return []
+    # Not the count of vectors: while a worker fills them in, it lags behind.
+    held = 0 if exact else sum(target.chunks for target in targets)
+    return snapshot.vector_leg(
+        asked.space, asked.vector, _filters(asked.request, targets), held=held
+    )
+
+
+def _missed(vectors: Sequence[Scored], cosines: Sequence[Scored]) -> bool:
+    """Whether the words found a passage that should have been among the nearest.
+
+    An approximate index can lose a neighbourhood, such as one of near-duplicates. A passage that is
+    nearer than the leg's tenth and not in its pool shows it.
+    """
+    if len(vectors) < NEAREST:
+        return False
+    pool = {found.chunk_id for found in vectors}
+    bound = vectors[NEAREST - 1].score + ROUNDING
+    return any(c.score > bound and c.chunk_id not in pool for c in cosines)
+
+
+def _join(  # noqa: PLR0913, PLR0917 - what both legs and the question came to
+    snapshot: legs.Snapshot,
+    asked: _Asked,
+    targets: Sequence[legs.Target],
+    lexical: Sequence[Scored],
+    vectors: Sequence[Scored],
+    worded: Sequence[Question],
+    account: Account,
+) -> list[Candidate]:
+    ids = sorted({found.chunk_id for found in (*lexical, *vectors)})
+    cosines: list[Scored] = []
+    if account.vector_available and asked.space is not None and asked.vector is not None:
+        cosines = snapshot.vector_scores(asked.space, asked.vector, ids)
+        if _missed(vectors, cosines):
+            vectors = _vector_leg(snapshot, asked, targets, exact=True)
+            ids = sorted({found.chunk_id for found in (*lexical, *vectors)})
+            cosines = snapshot.vector_scores(asked.space, asked.vector, ids)
+    ranking = asked.request.lexical_ranking
+    scored = snapshot.lexical_scores(worded, ids, ranking) if worded else []
+    return join_legs(lexical, vectors, scored, cosines, snapshot.places(ids))
+
+
+def _filters(request: SearchRequest, targets: Sequence[legs.Target]) -> legs.Filters:
+    return legs.Filters(
+        projects=tuple(sorted({target.project_id for target in targets})),
+        scopes=tuple(sorted({target.scope for target in targets})),
+        path_prefix=request.path_prefix,
+        since=request.since,
+        places=_places(request, targets),
+    )
+
+
+def _places(request: SearchRequest, targets: Sequence[legs.Target]) -> tuple[str, ...]:
+    """The lexemes of the searched scopes, where they are few enough to narrow anything."""
+    everything = request.projects is None and request.scopes is None
+    if everything or len(targets) > FEW_PLACES:
+        return ()
+    return tuple(sorted(place_lexeme(target.project_id, target.scope) for target in targets))
+
+
+def _note_missing_vectors(
+    request: SearchRequest, targets: Sequence[legs.Target], account: Account
+) -> None:
+    """Passages that wait for a vector are unseen by the vector leg; refused ones stay so."""
+    if request.fusion is Fusion.LEXICAL or not account.vector_available:
+        return
+    chunks = sum(target.chunks for target in targets)
+    held = sum(target.chunks_with_vector for target in targets)
+    refused = sum(target.chunks_refused for target in targets)
+    if chunks - held - refused > 0:
+        account.reasons.append(
+            f"{held:,} of {chunks:,} passages have a vector, the others were found by words alone"
+        )
+    if held == 0:
+        account.vector_available = False
+    if refused:
+        account.notes.append(f"{refused:,} passages could not be embedded by the model")

@@ -1,0 +1,213 @@
+"""Questions that people recorded with the place that answers them, and their export as a set.
+
+What belongs here: from a search and the hit that was right to a stored question, and from stored
+questions and passages to a folder in BEIR form. The user's own questions are the only set that
+speaks of the user's own index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from concordance.adapters.beir import Entry, Question, write_set
+from concordance.adapters.postgres import projects
+from concordance.adapters.postgres.calibrations import (
+    KeptPassage,
+    Place,
+    Recorded,
+    forget_question,
+    kept_passages,
+    record_question,
+    recorded_questions,
+)
+from concordance.errors import BadRecord
+from concordance.models import MAX_QUERY_CHARACTERS, MAX_TOP_K, FileOrigin, Hit, SearchRequest
+from concordance.resources import Resources
+from concordance.searching import search
+
+_RANK = re.compile(r"[0-9]{1,9}")
+_LINES = re.compile(r"(?P<path>.+):(?P<start>[0-9]{1,9})(?:-(?P<end>[0-9]{1,9}))?(?:@[0-9a-f]*)?")
+_TURN = re.compile(r"session (?P<session>.+)#(?P<event>[^#]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written; `lost` are questions whose answer no stored passage holds any more."""
+
+    passages: int
+    questions: int
+    lost: tuple[str, ...]
+
+
+def record(resources: Resources, slug: str, question: str, right: str | int | Hit) -> Place:
+    """Store a question with the place that answers it; one that is stored already stays.
+
+    Args:
+        resources: The installation.
+        slug: The project that holds the answer.
+        question: As a search would ask it.
+        right: A hit; its rank in what `search` now finds for the question in this project, with
+            default settings; or the place: `path:start-end` or `session ID#EVENT`.
+
+    Raises:
+        UnknownProject: The project is neither configured nor indexed.
+        BadRecord: The question is blank, or the place is not in the index.
+        BadRequest: The question can't be searched for.
+    """
+    project = _stored(resources, slug)
+    text = question.replace("\0", " ").strip()
+    if not text or len(text) > MAX_QUERY_CHARACTERS:
+        raise BadRecord(f"a question has 1 to {MAX_QUERY_CHARACTERS:,} characters")
+    text = text.encode(errors="replace").decode()
+    place = _place(resources, slug, text, right)
+    passages = kept_passages(resources.database, project.id)
+    if not any(_holds(passage, place) for passage in passages):
+        raise BadRecord(
+            f"project '{slug}' has no passage at {place}",
+            hint="Name it as a citation does: path:start-end, or session ID#EVENT",
+        )
+    now = resources.clock()
+    record_question(resources.database, resources.tenant, project.id, text, place, now=now)
+    return place
+
+
+def recorded(resources: Resources, slug: str | None = None) -> list[Recorded]:
+    """The recorded questions of a project, or of all."""
+    found = None if slug is None else _stored(resources, slug).id
+    return recorded_questions(resources.database, resources.tenant, found)
+
+
+def forget(resources: Resources, number: int) -> bool:
+    """Remove one recorded question by its number; tells whether it was there."""
+    return forget_question(resources.database, resources.tenant, number)
+
+
+def export(resources: Resources, slug: str, folder: Path) -> Exported:
+    """Write a project's recorded questions, and all its passages as the corpus, in BEIR form.
+
+    Each passage is a document: what is found and cited is what is measured.
+
+    Raises:
+        UnknownProject: The project is neither configured nor indexed.
+        BadRecord: No recorded question is answered by a passage that is stored now.
+        BadTestSet: The folder holds a set already, or can't be written.
+    """
+    project = _stored(resources, slug)
+    passages = kept_passages(resources.database, project.id)
+    rows = recorded_questions(resources.database, resources.tenant, project.id)
+    relevant = _relevant(rows, passages)
+    if not relevant:
+        raise BadRecord(
+            f"no recorded question of '{slug}' is answered by a passage in the index",
+            hint="Record one: concordance questions add TEXT --project SLUG --right RANK",
+        )
+    texts = {f"q{number}": text for number, text in enumerate(relevant, start=1)}
+    write_set(
+        folder,
+        [_entry(passage) for passage in passages],
+        [Question(number, text) for number, text in texts.items()],
+        {number: dict.fromkeys(relevant[text], 1) for number, text in texts.items()},
+    )
+    asked = dict.fromkeys(row.question for row in rows)
+    return Exported(
+        len(passages), len(relevant), tuple(text for text in asked if text not in relevant)
+    )
+
+
+def _stored(resources: Resources, slug: str) -> projects.StoredProject:
+    found = projects.find_project(resources.database, resources.tenant, slug)
+    if found is None:
+        resources.project(slug)  # raises UnknownProject, with what there is
+        raise BadRecord(f"project '{slug}' is not indexed yet", hint="Run 'concordance reindex'")
+    return found
+
+
+def _place(resources: Resources, slug: str, text: str, right: str | int | Hit) -> Place:
+    match right:
+        case Hit():
+            return _place_of(right)
+        case int():
+            return _place_of(_hit(resources, slug, text, right))
+        case str() if _RANK.fullmatch(right.strip()):
+            return _place_of(_hit(resources, slug, text, int(right)))
+        case _:
+            return _read_place(right.strip().removeprefix(f"{slug}:"))
+
+
+def _hit(resources: Resources, slug: str, text: str, rank: int) -> Hit:
+    """The hit that stood at a rank: the same question gives the same order again."""
+    if not 1 <= rank <= MAX_TOP_K:
+        raise BadRecord(f"a rank is 1 to {MAX_TOP_K}, not {rank}")
+    request = SearchRequest(text=text, projects=(slug,), top_k=max(rank, 10), deadline_seconds=30)
+    hits = search(resources, request).hits
+    if rank > len(hits):
+        raise BadRecord(
+            f"the search finds {len(hits)} passages, so none at rank {rank}",
+            hint="Give the place itself: path:start-end",
+        )
+    return hits[rank - 1]
+
+
+def _place_of(hit: Hit) -> Place:
+    match hit.origin:
+        case FileOrigin() as at:
+            return Place("file", at.path, at.start_line, at.end_line)
+        case at:
+            return Place("session", at.session_id, event_id=at.event_id)
+
+
+def _read_place(text: str) -> Place:
+    """A place as a citation writes it, without the project."""
+    if (turn := _TURN.fullmatch(text)) is not None:
+        return Place("session", turn["session"], event_id=turn["event"])
+    lines = _LINES.fullmatch(text)
+    if lines is None or int(lines["start"]) > int(lines["end"] or lines["start"]):
+        raise BadRecord(
+            f"'{text[:200]}' names no place",
+            hint="Give a rank, path:start-end (lines), or session ID#EVENT",
+        )
+    start, end = int(lines["start"]), int(lines["end"] or lines["start"])
+    return Place("file", lines["path"], start, end)
+
+
+def _holds(passage: KeptPassage, place: Place) -> bool:
+    """Whether a passage has a line of a place, or its turn."""
+    if (passage.kind, passage.name) != (place.kind, place.name):
+        return False
+    if place.kind == "session":
+        return place.event_id in {passage.event_id, passage.last_event_id}
+    start, end = passage.start_line or 0, passage.end_line or 0
+    return start <= (place.end_line or 0) and (place.start_line or 0) <= end
+
+
+def _relevant(rows: Sequence[Recorded], passages: Sequence[KeptPassage]) -> Mapping[str, list[str]]:
+    """The passages that answer each question, where there are any."""
+    by_name: dict[tuple[str, str], list[KeptPassage]] = {}
+    for passage in passages:
+        by_name.setdefault((passage.kind, passage.name), []).append(passage)
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        right = [p for p in by_name.get((row.kind, row.name), []) if _holds(p, row.place)]
+        for passage in right:
+            found.setdefault(row.question, []).append(_id(passage))
+    return {question: list(dict.fromkeys(ids)) for question, ids in found.items()}
+
+
+def _entry(passage: KeptPassage) -> Entry:
+    """A passage as a document: its title and headings above it, as they are indexed with it."""
+    own = [passage.title] if passage.titled and passage.title else []
+    if passage.heading_path[:1] == own:
+        own = []
+    return Entry(_id(passage), " > ".join([*own, *passage.heading_path]), passage.content)
+
+
+def _id(passage: KeptPassage) -> str:
+    name = passage.name.replace("\t", " ")
+    return (
+        f"{name}#{passage.ordinal}"
+        if passage.kind == "file"
+        else f"session {name}#{passage.ordinal}"
+    )

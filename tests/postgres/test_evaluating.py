@@ -1,0 +1,181 @@
+"""A set is measured through the pipeline itself, apart from the installation's own projects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from concordance.errors import BadTestSet, ProviderError, SettingsError
+from concordance.figures import Evaluation, Ranking
+from concordance.index import Index
+from concordance.loading import slug_of
+from concordance.models import SearchRequest
+from concordance.reporting import page, rows
+from concordance.settings import SLUG, Project
+from tests.conftest import IndexMaker
+from tests.fake_ollama import FakeOllama
+from tests.postgres.driver import ask, reindex
+from tests.postgres.sets import manuals, write_set
+from tests.sources import GitSource
+
+
+@pytest.fixture
+def index(make_index: IndexMaker) -> Index:
+    return make_index()
+
+
+def mean(found: Evaluation, ranking: Ranking) -> float:
+    ranked = found.of(ranking)
+    assert ranked is not None
+    return ranked.ndcg_10.mean
+
+
+def test_every_ranking_is_measured_from_the_same_candidates(index: Index, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    found = index.evaluate(
+        manuals(tmp_path / "manuals", 12), progress=lambda *news: told.append(news)
+    )
+    assert (found.name, found.project) == ("manuals", "evaluation-manuals")
+    assert (found.questions, found.unanswered, found.documents, found.passages) == (12, 1, 100, 100)
+    assert [ranked.ranking for ranked in found.rankings] == list(Ranking)
+    assert mean(found, Ranking.LEXICAL) == mean(found, Ranking.CONVEX) == 1.0
+    assert mean(found, Ranking.ALL_WORDS) == 0.0
+    for ranked in found.rankings:
+        assert (ranked.ndcg_10.against_baseline is None) == (ranked.ranking is Ranking.CONVEX)
+    missed = found.of(Ranking.ALL_WORDS)
+    assert missed is not None
+    assert missed.ndcg_10.against_baseline is not None
+    assert missed.ndcg_10.against_baseline.worse
+    assert found.better_leg in {Ranking.LEXICAL, Ranking.VECTOR}
+    assert found.confidence.auc is not None
+    assert found.confidence.auc > 0.5
+    assert {"embedding", "lexical", "vector", "whole search"} <= {p.part for p in found.latency}
+    assert {stage for stage, _, _ in told} == {"write", "embed", "ask"}
+    assert told[-1] == ("ask", 12, 12)
+    assert Evaluation.model_validate_json(found.model_dump_json()) == found
+
+
+def test_a_second_evaluation_writes_and_embeds_nothing(
+    index: Index, tmp_path: Path, provider: FakeOllama
+) -> None:
+    folder = manuals(tmp_path / "manuals", 5)
+    first = index.evaluate(folder)
+    assert (first.documents_written, first.texts_embedded) == (100, 100)
+    second = index.evaluate(folder)
+    assert (second.documents_written, second.texts_embedded) == (0, 0)
+    assert second.rankings == first.rankings
+    lines = (folder / "corpus.jsonl").read_text().splitlines()
+    changed = json.loads(lines[0]) | {"text": "Another text altogether."}
+    (folder / "corpus.jsonl").write_text("\n".join([json.dumps(changed), *lines[1:-1]]))
+    third = index.evaluate(folder)
+    assert (third.documents, third.documents_written, third.texts_embedded) == (99, 1, 1)
+    assert third.passages == 99
+
+
+def test_another_language_is_another_analysis_of_the_same_vectors(
+    index: Index, tmp_path: Path
+) -> None:
+    folder = manuals(tmp_path / "manuals", 5)
+    index.evaluate(folder, language="german")
+    found = index.evaluate(folder, language="english")
+    assert (found.documents_written, found.texts_embedded) == (100, 0)
+    with pytest.raises(SettingsError, match="'klingon'"):
+        index.evaluate(folder, language="klingon")
+
+
+def test_no_search_coverage_or_run_sees_the_set(
+    make_index: IndexMaker, tmp_path: Path, database_url: str
+) -> None:
+    source = GitSource.make(
+        tmp_path / "p", {"docs/a.md": "# Valves\n\nClean the valve of birch.\n"}
+    )
+    index = make_index(Project(slug="p", path=source.path))
+    reindex(index)
+    index.evaluate(manuals(tmp_path / "manuals", 5))
+    answer = index.search(SearchRequest(text="clean the valve of birch", threshold=0.0))
+    assert {hit.project for hit in answer.hits} == {"p"}
+    assert index.stored_slugs() == ["p"]
+    assert {c.project for c in index.coverage()} == {"p"}
+    tenants = ask(database_url, "select slug from tenants order by slug")
+    assert [row["slug"] for row in tenants] == ["_evaluation", "default"]
+
+
+def test_without_vectors_words_alone_are_measured(
+    index: Index, tmp_path: Path, provider: FakeOllama
+) -> None:
+    found = index.evaluate(manuals(tmp_path / "manuals", 5), vectors=False)
+    assert found.baseline is Ranking.LEXICAL
+    assert found.model is None
+    assert found.better_leg is None
+    assert found.against_better_leg is None
+    assert [r.ranking for r in found.rankings] == [
+        Ranking.LEXICAL,
+        Ranking.TS_RANK_CD,
+        Ranking.ALL_WORDS,
+    ]
+    assert provider.embeds == []
+
+
+def test_a_provider_that_is_down_is_noticed_before_any_work(
+    index: Index, tmp_path: Path, provider: FakeOllama, database_url: str
+) -> None:
+    provider.stop()
+    with pytest.raises(ProviderError):
+        index.evaluate(manuals(tmp_path / "manuals", 5))
+    assert ask(database_url, "select count(*) as n from documents") == [{"n": 0}]
+
+
+def test_the_answer_of_a_scoped_question_lies_in_its_scope(index: Index, tmp_path: Path) -> None:
+    corpus = [
+        {"id": f"{scope}{n}", "text": f"{text} {scope}", "scope": scope}
+        for scope in ("a/b", "a", "a%2Fb")
+        for n, text in enumerate(("we met on monday", "the soup was cold", "she likes chess"))
+    ]
+    questions = [
+        {"id": scope, "text": "what did we eat? the soup", "scope": scope} for scope in ("a/b", "a")
+    ]
+    folder = write_set(tmp_path / "talk", corpus, questions, [("a/b", "a/b1"), ("a", "a1")])
+    found = index.evaluate(folder)
+    assert mean(found, Ranking.LEXICAL) == mean(found, Ranking.CONVEX) == 1.0
+
+
+def test_titles_and_long_texts_and_nothing_at_all(index: Index, tmp_path: Path) -> None:
+    corpus = [
+        {"id": "titled", "title": "Walrus", "text": "A large animal."},
+        {"id": "only", "title": "Zebra crossing", "text": ""},
+        {"id": "none", "title": "", "text": ""},
+        {"id": "long", "title": "Log", "text": "\n\n".join(f"entry {n} " * 90 for n in range(20))},
+    ]
+    questions = [
+        {"id": str(n), "text": text}
+        for n, text in enumerate(("walrus?", "zebra?", "what is entry 17?"))
+    ]
+    relevant = [("0", "titled"), ("1", "only"), ("2", "long")]
+    found = index.evaluate(write_set(tmp_path / "odd", corpus, questions, relevant), vectors=False)
+    assert mean(found, Ranking.LEXICAL) == 1.0
+    assert found.passages > found.documents == 4
+
+
+def test_a_folder_that_holds_no_set_is_refused(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(BadTestSet, match="no folder"):
+        index.evaluate(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["scifact", "A Set", "ü", "x" * 80, "a.b-c_d", "-", "x-"])
+def test_every_folder_has_a_slug_of_its_own(name: str) -> None:
+    slug = slug_of(name)
+    assert SLUG.fullmatch(slug)
+    assert slug != slug_of(f"{name}2")
+    assert slug != slug_of(name.upper() + "!")
+
+
+def test_an_evaluation_can_be_read_as_a_page(index: Index, tmp_path: Path) -> None:
+    found = index.evaluate(manuals(tmp_path / "a|b`<i>", 5))
+    assert [row["ranking"] for row in rows(found)] == [ranking.value for ranking in Ranking]
+    text = page(found)
+    assert text.startswith("# a-b--i-\n")
+    assert f"convex     1.000 {'█' * 40}|" in text
+    assert "| convex | 1.0 |" in text
+    assert "AUC" in text

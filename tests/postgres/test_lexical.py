@@ -1,0 +1,437 @@
+"""The lexical leg: exact whatever happened before, and statistics that are those of the rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from concordance.adapters.postgres import documents, lexical, words
+from concordance.adapters.postgres import search as legs
+from concordance.models import LexicalRanking, Scope
+from concordance.ranking import bm25
+from concordance.ranking.candidates import Scored, Worded
+from concordance.ranking.threshold import FIRST_SHARES
+from tests.postgres.corpus import LANGUAGES, Library, asked, by_hand
+from tests.postgres.rows import Shelf, document
+
+# Words that share a dimension of the sparse vector.
+TWINS = ("w854", "w112684")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threshold rounds also where there is little to look at."""
+    monkeypatch.setattr(lexical, "FEW_PASSAGES", 3)
+
+
+def same(found: list[Scored], every: list[Scored]) -> bool:
+    return [(s.chunk_id, s.score) for s in found] == [(s.chunk_id, s.score) for s in every]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_are_those_of_scoring_every_match(shelf: Shelf, seed: int) -> None:
+    library = Library(shelf, seed)
+    found_some = 0
+    for step in range(12):
+        library.step()
+        if step % 3 == 0:
+            library.settle()
+        for _ in range(8):
+            text, filters = library.question(), library.filters()
+            pool = library.dice.choice([1, 3, 10, 200])
+            with asked(shelf, text, filters, pool=pool) as got:
+                assert same(got.found, got.every[:pool]), (text, filters, pool)
+                found_some += bool(got.found)
+    assert found_some > 40
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_are_bm25_as_computed_by_hand(
+    shelf: Shelf, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Library(shelf, seed)
+    # Two words of one dimension are one word to the vector: not what is compared here.
+    monkeypatch.setattr("tests.postgres.corpus.WORDS", [w for w in _words() if w[0] != "w"])
+    for _ in range(10):
+        library.step()
+        text, filters = library.question(), library.filters()
+        everything = replace(
+            filters, scopes=("docs", "adr", "session"), path_prefix=None, since=None, places=()
+        )
+        with asked(shelf, text, everything, pool=1_000) as got:
+            wanted = by_hand(shelf, text, filters.projects)
+            assert {s.chunk_id: s.score for s in got.found} == pytest.approx(wanted, rel=1e-4)
+
+
+def _words() -> list[str]:
+    from tests.postgres.corpus import WORDS  # noqa: PLC0415 - before it is replaced
+
+    return WORDS
+
+
+@pytest.mark.usefixtures("small")
+def test_every_filter_holds_inside_the_leg(shelf: Shelf) -> None:
+    library = Library(shelf, 11)
+    for _ in range(12):
+        library.step()
+    for _ in range(60):
+        text, filters = library.question(), library.filters()
+        with asked(shelf, text, filters, pool=50) as got:
+            rows = shelf.ask(
+                "select d.project_id, d.scope, d.name, d.kind, k.occurred_at from "
+                "concordance.chunks k join concordance.documents d on d.id = k.document_id "
+                "where k.id = any(%(ids)s)",
+                {"ids": [s.chunk_id for s in got.found]},
+            )
+        for row in rows:
+            assert row["project_id"] in filters.projects
+            assert row["scope"] in filters.scopes
+            if filters.path_prefix:
+                assert row["kind"] == "file"
+                assert row["name"].startswith(filters.path_prefix)
+            if filters.since:
+                assert row["occurred_at"] >= filters.since
+
+
+@pytest.mark.usefixtures("small")
+def test_thousands_of_equal_passages_are_one_long_tie_in_the_order_of_rows(shelf: Shelf) -> None:
+    shelf.write(*(document(f"docs/{n}.md", *["tea water"] * 40) for n in range(10)))
+    shelf.write(document("docs/other.md", "tea", "water kettle", "kettle"))
+    filters = legs.Filters((shelf.project().id,), ("docs",), None, None)
+    for question in ("tea", "water tea", "kettle water tea"):
+        for pool in (1, 7, 200):
+            with asked(shelf, question, filters, pool=pool) as got:
+                assert len(got.found) == pool
+                assert same(got.found, got.every[:pool])
+
+
+@pytest.mark.usefixtures("small")
+def test_few_passages_are_looked_at(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What makes it fast: the first condition asks for passages that hold much of the question."""
+    shelf.write(
+        *(
+            document(f"docs/{n}.md", "tea queue", "tea water", "boil queue", "water boil")
+            for n in range(30)
+        )
+    )
+    conditions: list[str] = []
+    rows = lexical._Asked.rows
+
+    def noted(self: lexical._Asked, name: str, pairs: list[tuple[object, str]]) -> list[Scored]:
+        conditions.extend(words for _, words in pairs)
+        return rows(self, name, pairs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(lexical._Asked, "rows", noted)
+    filters = legs.Filters((shelf.project().id,), ("docs",), None, None)
+    with asked(shelf, "tea water boil queue", filters, pool=10):
+        assert "&" in conditions[0]
+    # The last one scores every match, to compare.
+    assert len(conditions) <= len(FIRST_SHARES) + 2
+
+
+def test_scores_of_given_passages_are_those_of_the_leg(shelf: Shelf) -> None:
+    library = Library(shelf, 5)
+    for _ in range(10):
+        library.step()
+    every = [row["id"] for row in shelf.ask("select id from concordance.chunks order by id")]
+    for _ in range(20):
+        text, filters = library.question(), replace(library.filters(), places=())
+        with asked(shelf, text, filters, pool=1_000) as got, shelf.database.transaction() as c:
+            scored = lexical.score(c, got.questions, every, ranking=LexicalRanking.BM25)
+        known = {w.chunk_id: w for w in scored}
+        for find in got.found:
+            assert known[find.chunk_id].score == find.score
+            assert 0 < known[find.chunk_id].share <= 1
+        assert all((w.score is None) == (w.share == 0) for w in scored)
+        assert all(w.score is None or w.score > 0 for w in scored)
+
+
+def test_a_word_of_another_language_is_no_common_word(shelf: Shelf) -> None:
+    """A stem of the German question that an English passage holds by chance is none of its own."""
+    shelf.write(
+        document("docs/de.md", "Katzen schlafen", language="german"),
+        document("docs/en.md", "katz is no word of that question here", language="english"),
+    )
+    with shelf.database.transaction() as connection:
+        questions = lexical.read_questions(connection, "Katzen", [shelf.project().id])
+        ids = shelf.ids()
+        for ranking in (LexicalRanking.BM25, LexicalRanking.TS_RANK_CD):
+            found = lexical.score(connection, questions, list(ids.values()), ranking=ranking)
+            scores = {w.chunk_id: (w.score, w.share) for w in found}
+            assert scores[ids["docs/en.md", 0]] == (None, 0.0)
+            assert scores[ids["docs/de.md", 0]][0]
+
+
+def test_rarity_is_counted_over_the_projects_searched(shelf: Shelf) -> None:
+    shelf.write(
+        *(document(f"docs/{n}.md", "tea") for n in range(9)), document("docs/k.md", "water")
+    )
+    shelf.write(document("docs/a.md", "tea"), document("docs/b.md", "water"), project="q")
+    p, q = shelf.project("p").id, shelf.project("q").id
+
+    def idf(*projects: int) -> dict[str, float]:
+        with shelf.database.transaction() as connection:
+            (question,) = lexical.read_questions(connection, "tea water", projects)
+        return {word.lexeme: word.idf for word in question.words}
+
+    assert idf(q)["tea"] == idf(q)["water"] == pytest.approx(bm25.idf(2, 1))
+    assert idf(p)["tea"] == pytest.approx(bm25.idf(10, 9))
+    assert idf(p, q)["water"] == pytest.approx(bm25.idf(12, 2))
+
+
+# --- statistics -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_any_history_there_is_no_difference(shelf: Shelf, seed: int) -> None:
+    library = Library(shelf, 100 + seed)
+    for step in range(20):
+        library.step()
+        if step % 4 == 0:
+            library.settle()
+        assert library.differences() == []
+    for slug in ("p", "q"):
+        with shelf.hold(slug) as held:
+            ids = [r["id"] for r in shelf.ask("select id from concordance.documents")]
+            documents.delete_documents(shelf.database, held, ids)
+    library.settle()
+    assert [shelf.count(t) for t in ("lexical", "term_stats", "project_stats")] == [0, 0, 0]
+
+
+CORRUPTIONS = {
+    "a count": "update concordance.term_stats set passages = passages + 1 where lexeme = 'tea'",
+    "a bound": "update concordance.term_stats set largest = largest / 2 where lexeme = 'tea'",
+    "a word too few": "delete from concordance.term_stats where lexeme = 'tea'",
+    "a word too many": "insert into concordance.term_stats values ('english', 'zebra', {p}, 3, 1)",
+    "a total": "update concordance.project_stats set passages = passages - 1",
+    "a length": "update concordance.project_stats set length = length + 7",
+    "no totals": "delete from concordance.project_stats where language = 'english'",
+    "another language": "insert into concordance.project_stats values ({p}, 'danish', 3, 9, 2)",
+}
+
+
+@pytest.mark.parametrize("what", CORRUPTIONS)
+def test_a_wrong_statistic_is_reported_and_mended(shelf: Shelf, what: str) -> None:
+    library = Library(shelf, 0)
+    shelf.write(document("docs/a.md", "tea kettle", "tea tea", "queue"))
+    library.settle()
+    tables = (
+        "select language, lexeme, passages, largest from concordance.term_stats order by 1, 2",
+        "select language, passages, length, average from concordance.project_stats order by 1",
+        "select chunk_id, weights::text from concordance.lexical order by 1",
+    )
+    before = [shelf.ask(table) for table in tables]
+    assert library.differences() == []
+    with shelf.database.session() as connection:
+        connection.execute(CORRUPTIONS[what].format(p=shelf.project().id).encode())
+    found = library.differences()
+    assert found
+    assert {d.project for d in found} == {"p"}
+    assert library.differences(rebuild=True) == found
+    assert library.differences() == []
+    assert [shelf.ask(table) for table in tables] == before
+
+
+def test_long_projects_are_summed_to_the_last_word(shelf: Shelf) -> None:
+    """Single precision would lose words beyond 16,777,216."""
+    library = Library(shelf, 0)
+    shelf.write(document("docs/a.md", "tea", "kettle", "queue"))
+    with shelf.database.session() as connection:
+        connection.execute("update concordance.term_stats set largest = 9")
+        connection.execute(
+            "update concordance.lexical set length = case when chunk_id = "
+            "(select min(chunk_id) from concordance.lexical) then 16777216 else 1 end"
+        )
+        connection.execute("update concordance.project_stats set length = 16777218")
+    assert library.differences() == []
+    library.differences(rebuild=True)
+    assert shelf.ask("select length from concordance.project_stats") == [{"length": 16777218}]
+
+
+def test_a_drift_of_the_average_length_weighs_again_as_a_fresh_build_would(shelf: Shelf) -> None:
+    short = [document(f"docs/{n}.md", "tea kettle") for n in range(4)]
+    long = [document(f"docs/long{n}.md", "tea " * 40 + "queue") for n in range(8)]
+    library = Library(shelf, 0)
+    shelf.write(*short)
+    assert library.settle() == []
+    old = shelf.ask("select weights::text from concordance.lexical order by chunk_id")
+    shelf.write(*long)
+    (drift,) = library.settle()
+    (row,) = shelf.ask("select avg(length::float8) as average from concordance.lexical")
+    assert drift.average == pytest.approx(bm25.grid_length(row["average"]), rel=1e-6)
+    assert (drift.language, drift.passages) == ("english", 12)
+    assert library.settle() == []
+    assert library.differences() == []
+    new = shelf.ask("select weights::text from concordance.lexical order by chunk_id")
+    assert new[0] != old[0]
+    other = Library(shelf, 0)
+    shelf.write(*long, *short, project="q")
+    other.settle()
+    look = (
+        "select d.name, l.weights::text, l.length from concordance.lexical l join concordance.chunks k "
+        "on k.id = l.chunk_id join concordance.documents d on d.id = k.document_id "
+        "join concordance.projects p on p.id = d.project_id where p.slug = %(slug)s order by 1"
+    )
+    assert shelf.ask(look, {"slug": "p"}) == shelf.ask(look, {"slug": "q"})
+    stats = (
+        "select t.language, t.lexeme, t.passages, t.largest from concordance.term_stats t join "
+        "concordance.projects p on p.id = t.project_id where p.slug = %(slug)s order by 1, 2"
+    )
+    assert shelf.ask(stats, {"slug": "p"}) == shelf.ask(stats, {"slug": "q"})
+
+
+def test_a_small_change_of_the_average_moves_no_weight(shelf: Shelf) -> None:
+    library = Library(shelf, 0)
+    shelf.write(*(document(f"docs/{n}.md", "tea kettle water boils") for n in range(10)))
+    look = "select weights::text from concordance.lexical order by chunk_id"
+    before = shelf.ask(look)
+    shelf.write(document("docs/more.md", "tea kettle water boils slowly"))
+    assert library.settle() == []
+    assert shelf.ask(look)[:10] == before
+
+
+@pytest.mark.parametrize("average", [0.0, 0.4, 1.0, 1.5, 7.3, 150.0, 1e5])
+def test_the_database_rounds_lengths_as_the_program_says(shelf: Shelf, average: float) -> None:
+    (row,) = shelf.ask("select concordance.grid_length(%(a)s::float8) as grid", {"a": average})
+    assert row["grid"] == pytest.approx(bm25.grid_length(average), rel=1e-6)
+
+
+# --- passages at the edges --------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small")
+def test_passages_at_the_edges_are_written_and_searched(shelf: Shelf) -> None:
+    many = " ".join(f"x{n}" for n in range(15_900))
+    odd = {
+        "docs/empty.md": "",
+        "docs/signs.md": "--- !!! ??? …… 🚀 § §1.docs",
+        "docs/many.md": many,
+        "docs/long.md": "a" * 3_000 + " tail",
+        "docs/accents.md": "Ⱥ" * 1_000 + " " + "ﷺ" * 150 + ".x end",
+        "docs/repeated.md": "tea " * 30_000,
+        "docs/twins.md": f"{TWINS[0]} {TWINS[1]}",
+        "docs/twin.md": f"{TWINS[0]} alone",
+        "docs/quotes.md": "it's \\'quoted\\' 'twice' \\",
+    }
+    shelf.write(*(document(name, text) for name, text in odd.items()))
+    library = Library(shelf, 0)
+    library.settle()
+    assert library.differences() == []
+    filters = legs.Filters((shelf.project().id,), ("docs",), None, None)
+    names = {number: name for (name, _), number in shelf.ids().items()}
+    for question, wanted in {
+        "x0 x15899": "docs/many.md",
+        "tail": "docs/long.md",
+        "end": "docs/accents.md",
+        "tea": "docs/repeated.md",
+        f"{TWINS[0]} {TWINS[1]}": "docs/twins.md",
+        "alone": "docs/twin.md",
+        "quoted": "docs/quotes.md",
+        " ".join(f"x{n}" for n in range(10_000)): "docs/many.md",
+    }.items():
+        with asked(shelf, question, filters, pool=5) as got:
+            assert names[got.found[0].chunk_id] == wanted, question[:40]
+            assert all(math.isfinite(s.score) for s in got.found)
+
+
+def test_two_words_of_one_dimension_are_summed(shelf: Shelf) -> None:
+    rows = shelf.ask(
+        "select concordance.lexeme_dimension(w) as d from unnest(%(w)s::text[]) as w",
+        {"w": list(TWINS)},
+    )
+    assert rows[0] == rows[1]
+    shelf.write(document("s", " ".join(TWINS), "w1 w2", kind="session"))
+    weights = [
+        dict(part.split(":") for part in row["w"].strip("{}").split("}")[0].split(","))
+        for row in shelf.ask("select weights::text as w from concordance.lexical order by chunk_id")
+    ]
+    twins, others = weights
+    assert list(twins) == [str(rows[0]["d"])]
+    assert float(twins[str(rows[0]["d"])]) == pytest.approx(sum(map(float, others.values())))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_text_makes_a_place_of_its_own(shelf: Shelf, language: str) -> None:
+    shelf.write(document("docs/a.md", "§1.adr '§1.adr' a§1.adr ㉑§english ﹩§1", language=language))
+    (row,) = shelf.ask(
+        "select array(select x from unnest(tsvector_to_array(lexemes)) x where x like '%%§%%') as p "
+        "from concordance.lexical"
+    )
+    assert sorted(row["p"]) == sorted([f"§{shelf.project().id}.docs", f"§{language}"])
+
+
+# --- other rankings ---------------------------------------------------------------------------
+
+
+def _ranked(shelf: Shelf, ranking: LexicalRanking, text: str, *, pool: int = 100) -> list[Scored]:
+    filters = legs.Filters((shelf.project().id,), ("docs",), None, None)
+    with shelf.database.transaction() as connection:
+        questions = lexical.read_questions(connection, text, filters.projects)
+        parameters = filters.parameters() | {"pool": pool}
+        return lexical.find(connection, questions, parameters, (), ranking=ranking)
+
+
+@pytest.fixture
+def ranked(shelf: Shelf) -> Shelf:
+    library = Library(shelf, 3)
+    for _ in range(10):
+        batch = [
+            replace(library.made(name), language="simple", scope=Scope.DOCS)
+            for name in library.dice.sample(library.names()[:-1], k=5)
+        ]
+        shelf.write(*batch)
+    return shelf
+
+
+@pytest.mark.parametrize("pool", [3, 100])
+def test_ts_rank_cd_is_what_plain_sql_gives(ranked: Shelf, pool: int) -> None:
+    plain = ranked.ask(
+        "select chunk_id, ts_rank_cd(lexemes, q)::float8 as score from concordance.lexical, "
+        "to_tsquery('simple', 'tea | kettle | queue') as q where lexemes @@ q "
+        "order by 2 desc, 1 limit %(pool)s",
+        {"pool": pool},
+    )
+    found = _ranked(ranked, LexicalRanking.TS_RANK_CD, "tea kettle queue", pool=pool)
+    assert plain
+    assert [(s.chunk_id, s.score) for s in found] == [(r["chunk_id"], r["score"]) for r in plain]
+
+
+def test_all_words_is_what_plain_sql_gives(ranked: Shelf) -> None:
+    plain = ranked.ask(
+        "select chunk_id, ts_rank_cd(lexemes, q)::float8 as score from concordance.lexical, "
+        "plainto_tsquery('simple', 'tea kettle') as q where lexemes @@ q order by 2 desc, 1"
+    )
+    found = _ranked(ranked, LexicalRanking.ALL_WORDS, "tea kettle")
+    assert plain
+    assert [(s.chunk_id, s.score) for s in found] == [(r["chunk_id"], r["score"]) for r in plain]
+    assert _ranked(ranked, LexicalRanking.ALL_WORDS, "tea zebra") == []
+    assert _ranked(ranked, LexicalRanking.ALL_WORDS, "???") == []
+
+
+def test_a_ranking_scores_given_passages_by_itself(ranked: Shelf) -> None:
+    ids = list(ranked.ids().values())
+    for ranking in LexicalRanking:
+        for text in ("tea kettle", "tea zebra", "zebra", "???"):
+            with ranked.database.transaction() as connection:
+                questions = lexical.read_questions(connection, text, [ranked.project().id])
+                scored: list[Worded] = lexical.score(connection, questions, ids, ranking=ranking)
+            found = {s.chunk_id: s.score for s in _ranked(ranked, ranking, text)}
+            assert {w.chunk_id: w.score for w in scored if w.score is not None} == found, ranking
+
+
+def test_statistics_survive_two_writes_in_one_transaction(shelf: Shelf) -> None:
+    library = Library(shelf, 0)
+    shelf.write(document("docs/a.md", "tea"), document("docs/b.md", "kettle tea"))
+    ids = [row["id"] for row in shelf.ask("select id from concordance.documents order by id")]
+    project = shelf.project().id
+    with shelf.database.transaction() as connection:
+        for identifier in ids:
+            words.analyse_passages(connection, project, [identifier])
+            words.forget_words(connection, project, [identifier])
+            words.write_words(connection, shelf.tenant, project)
+    assert library.differences() == []
+    assert shelf.count("lexical") == 2

@@ -1,0 +1,130 @@
+"""Confidence: a number from 0 to 1 that grows with what speaks for a passage, in any fusion."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from concordance.ranking.confidence import (
+    DEFAULT,
+    NEXT,
+    Features,
+    Logistic,
+    assess,
+    confidence,
+)
+from concordance.ranking.fusion import Candidate
+
+SHARES = st.floats(0, 1)
+COSINES = st.floats(-1, 1)
+LEADS = st.floats(0, 1)
+FEATURES = st.builds(Features, st.none() | SHARES, st.none() | COSINES, LEADS)
+
+
+def candidate(number: int, words: float | None, cosine: float | None, share: float) -> Candidate:
+    return Candidate(
+        number, ("p", "file", f"{number:02}", 0), words, None, cosine, None, share=share
+    )
+
+
+POOLS = st.lists(
+    st.tuples(st.none() | st.floats(0.125, 40), st.none() | COSINES, SHARES), max_size=12
+).map(lambda rows: [candidate(n, *row) for n, row in enumerate(rows)])
+
+
+@given(FEATURES)
+def test_it_is_a_probability(features: Features) -> None:
+    assert 0 <= confidence(DEFAULT, features) <= 1
+
+
+@given(FEATURES, st.sampled_from(["share", "cosine", "lead"]), st.floats(0.01, 1))
+def test_whatever_speaks_for_a_passage_makes_it_more_likely(
+    features: Features, name: str, more: float
+) -> None:
+    value = getattr(features, name)
+    if value is None or (features.share is None and features.cosine is None):
+        return
+    better: dict[str, Any] = {name: value + more}
+    assert confidence(DEFAULT, replace(features, **better)) > confidence(DEFAULT, features)
+
+
+def test_where_no_leg_has_anything_to_say_nothing_is_likely() -> None:
+    assert confidence(DEFAULT, Features(None, None, 1.0)) == 0
+
+
+def test_each_case_has_its_own_model() -> None:
+    model = replace(
+        DEFAULT,
+        both=Logistic(0.5, (1.0, 2.0, 3.0)),
+        words=Logistic(-0.5, (4.0, 5.0)),
+        vector=Logistic(0.25, (6.0, 7.0)),
+    )
+
+    def inverse(value: float) -> float:
+        return math.log(value / (1 - value))
+
+    assert inverse(confidence(model, Features(0.1, 0.2, 0.3))) == pytest.approx(
+        0.5 + 0.1 + 0.4 + 0.9
+    )
+    assert inverse(confidence(model, Features(0.1, None, 0.3))) == pytest.approx(-0.5 + 0.4 + 1.5)
+    assert inverse(confidence(model, Features(None, 0.2, 0.3))) == pytest.approx(0.25 + 1.2 + 2.1)
+
+
+@pytest.mark.parametrize("value", [1e6, -1e6, 1e308])
+def test_no_feature_is_too_large(value: float) -> None:
+    assert 0 <= Logistic(0.0, (2.0,)).probability((value,)) <= 1
+
+
+def test_features_without_their_weight_are_a_mistake() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        Logistic(0.0, (1.0, 2.0)).probability((1.0,))
+
+
+@given(POOLS, st.booleans(), st.booleans())
+def test_every_candidate_is_assessed_and_finite(
+    pool: list[Candidate], words: bool, vectors: bool
+) -> None:
+    found = assess(pool, words=words, vectors=vectors).by_chunk
+    assert found.keys() == {c.chunk_id for c in pool}
+    for features in found.values():
+        assert (features.share is not None, features.cosine is not None) == (words, vectors)
+        assert math.isfinite(features.lead)
+        assert features.lead >= -1e-9
+        assert 0 <= confidence(DEFAULT, features) <= 1
+
+
+@given(POOLS, st.randoms(use_true_random=False))
+def test_neither_order_nor_ranks_change_it(pool: list[Candidate], dice: Any) -> None:
+    """Ranks and order are what the fusions differ in."""
+    other = [replace(c, lexical_rank=n + 1, vector_rank=9 - n) for n, c in enumerate(pool)]
+    dice.shuffle(other)
+    assert assess(pool, words=True, vectors=True) == assess(other, words=True, vectors=True)
+
+
+def test_the_lead_is_over_the_mean_of_the_next_four() -> None:
+    pool = [
+        candidate(n, score, None, 0.5) for n, score in enumerate([8.0, 6.0, 4.0, 2.0, 4.0, 1.0])
+    ]
+    found = assess(pool, words=True, vectors=False).by_chunk
+    assert NEXT == 4
+    assert found[0].lead == pytest.approx(1 - (6 + 4 + 4 + 2) / 8 / 4)
+    assert found[3].lead == pytest.approx(2 / 8 - 1 / 8)
+    assert found[5].lead == pytest.approx(1 / 8), "nothing follows the last one"
+
+
+def test_one_leg_alone_orders_by_itself() -> None:
+    pool = [candidate(1, 9.0, 0.1, 1.0), candidate(2, 1.0, 0.9, 0.1)]
+    words = assess(pool, words=True, vectors=False).by_chunk
+    vectors = assess(pool, words=False, vectors=True).by_chunk
+    assert words[1].lead > words[2].lead
+    assert vectors[2].lead == pytest.approx(1 - 1.1 / 1.9)
+
+
+def test_a_passage_without_a_vector_is_no_better_than_a_far_one() -> None:
+    pool = [candidate(1, 9.0, None, 1.0), candidate(2, 1.0, 0.9, 0.1)]
+    assert assess(pool, words=True, vectors=True).by_chunk[1].cosine == 0
