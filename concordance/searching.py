@@ -54,7 +54,8 @@ def _answer(resources: Resources, gathered: Gathered) -> Answer:
     return Answer(
         request=request,
         hits=tuple(hits),
-        confidence=max((judged[f.candidate.chunk_id] for f in fused), default=0.0),
+        # Of the best candidate in the fixed order: the surest one of many would flatter.
+        confidence=next(iter(judged.values()), 0.0),
         vector_available=account.vector_available,
         degraded=bool(account.reasons),
         degraded_reason="; ".join(account.reasons) or None,

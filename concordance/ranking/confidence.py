@@ -57,7 +57,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Assessed:
-    """Features of each candidate, by chunk id."""
+    """Features of each candidate, by chunk id, in the fixed order: the best one first."""
 
     by_chunk: dict[int, Features] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ def assess(candidates: Sequence[Candidate], *, words: bool, vectors: bool) -> As
         candidate = fused.candidate
         found[candidate.chunk_id] = Features(
             share=candidate.share if words else None,
-            cosine=(candidate.vector_score or 0.0) if vectors else None,
+            cosine=candidate.vector_score if vectors else None,
             lead=fused.score - mean,
         )
     return Assessed(found)
@@ -97,8 +97,8 @@ def _weight(words: bool, vectors: bool) -> float:
     return 1.0 if vectors else 0.0
 
 
-# Fitted on questions with known answers, each once as it is and once with its relevant passages
-# taken away; `concordance calibrate` fits a project's own. docs/ranking.md has the measurement.
+# Starting points, not fitted: round numbers. `concordance evaluate` measures what they are worth on
+# a set (the AUC of "is the answer there"), `concordance calibrate` fits a project's own.
 DEFAULT = Confidence(
     both=Logistic(-3.0, (2.0, 4.0, 4.0)),
     words=Logistic(-2.0, (3.0, 2.0)),

@@ -26,8 +26,8 @@ PAGES: dict[str, str | bytes] = {
     "Fahrer meldet jede Lieferung an die Zentrale.\n",
     "docs/en.md": "# Orders\n\nThe houses of the customers are visited one after another, and the "
     "driver reports every delivery to the office.\n",
-    "docs/fr.md": "# Commandes\n\nLes maisons des clients sont livrées les unes après les autres, et "
-    "le chauffeur signale chaque livraison au bureau.\n",
+    "docs/fr.md": "# Commandes\n\nLes maisons des clients sont livrées les unes après les "
+    "autres, et le chauffeur signale chaque livraison au bureau.\n",
     "docs/ja.md": "# 注文\n\n顧客の家を順番に訪問し、運転手はすべての配達を事務所に報告します。\n",
     "docs/short.md": "Houses\n",
 }

@@ -159,7 +159,8 @@ def by_hand(shelf: Shelf, text: str, projects: Sequence[int]) -> dict[int, float
     )
     wanted: dict[str, dict[str, int]] = defaultdict(dict)
     for row in shelf.ask(
-        "select q.language, c.lexeme, c.occurrences from unnest(%(languages)s::text[]) as q (language), "
+        "select q.language, c.lexeme, c.occurrences "
+        "from unnest(%(languages)s::text[]) as q (language), "
         "concordance.lexeme_counts(concordance.text_lexemes(q.language::regconfig, %(text)s)) c",
         {"languages": LANGUAGES, "text": text},
     ):

@@ -272,7 +272,8 @@ def test_a_drift_of_the_average_length_weighs_again_as_a_fresh_build_would(shelf
     shelf.write(*long, *short, project="q")
     other.settle()
     look = (
-        "select d.name, l.weights::text, l.length from concordance.lexical l join concordance.chunks k "
+        "select d.name, l.weights::text, l.length "
+        "from concordance.lexical l join concordance.chunks k "
         "on k.id = l.chunk_id join concordance.documents d on d.id = k.document_id "
         "join concordance.projects p on p.id = d.project_id where p.slug = %(slug)s order by 1"
     )
@@ -358,7 +359,8 @@ def test_two_words_of_one_dimension_are_summed(shelf: Shelf) -> None:
 def test_no_text_makes_a_place_of_its_own(shelf: Shelf, language: str) -> None:
     shelf.write(document("docs/a.md", "§1.adr '§1.adr' a§1.adr ㉑§english ﹩§1", language=language))
     (row,) = shelf.ask(
-        "select array(select x from unnest(tsvector_to_array(lexemes)) x where x like '%%§%%') as p "
+        "select array(select x from unnest(tsvector_to_array(lexemes)) x "
+        "where x like '%%§%%') as p "
         "from concordance.lexical"
     )
     assert sorted(row["p"]) == sorted([f"§{shelf.project().id}.docs", f"§{language}"])

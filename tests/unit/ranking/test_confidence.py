@@ -90,9 +90,11 @@ def test_every_candidate_is_assessed_and_finite(
     pool: list[Candidate], words: bool, vectors: bool
 ) -> None:
     found = assess(pool, words=words, vectors=vectors).by_chunk
-    assert found.keys() == {c.chunk_id for c in pool}
-    for features in found.values():
-        assert (features.share is not None, features.cosine is not None) == (words, vectors)
+    known = {c.chunk_id: c for c in pool}
+    assert found.keys() == known.keys()
+    for number, features in found.items():
+        assert (features.share is not None) == words
+        assert features.cosine == (known[number].vector_score if vectors else None)
         assert math.isfinite(features.lead)
         assert features.lead >= -1e-9
         assert 0 <= confidence(DEFAULT, features) <= 1
@@ -125,6 +127,8 @@ def test_one_leg_alone_orders_by_itself() -> None:
     assert vectors[2].lead == pytest.approx(1 - 1.1 / 1.9)
 
 
-def test_a_passage_without_a_vector_is_no_better_than_a_far_one() -> None:
+def test_a_passage_that_waits_for_its_vector_is_judged_by_its_words_alone() -> None:
     pool = [candidate(1, 9.0, None, 1.0), candidate(2, 1.0, 0.9, 0.1)]
-    assert assess(pool, words=True, vectors=True).by_chunk[1].cosine == 0
+    waiting = assess(pool, words=True, vectors=True).by_chunk[1]
+    assert waiting.cosine is None
+    assert confidence(DEFAULT, waiting) == DEFAULT.words.probability((1.0, waiting.lead))
