@@ -132,17 +132,21 @@ class _Worker:
         total = embeddings.pending(
             self._resources.database, self._space, projects=self._ids, attempts=self._attempts
         ).pending
-        storing: Future[None] | None = None
         claimed = 0
+        storing: Future[None] | None = None
+        # One thread beside the embedder stores the last batch and claims the next one meanwhile.
         with ThreadPoolExecutor(1, thread_name_prefix="store-vectors") as pool:
-            while not stop_requested() and (batch := self._claim(claimed)):
+            batch = self._claim(claimed)
+            while batch and not stop_requested():
                 claimed += len(batch)
+                coming = pool.submit(self._claim, claimed)
                 results = self._resources.embedder.embed_documents([_text(p) for _, p in batch])
                 if storing is not None:
                     storing.result()
                 storing = pool.submit(self._store, batch, results)
                 if self._progress is not None:
                     self._progress(claimed, max(total, claimed))
+                batch = coming.result()
             if storing is not None:
                 storing.result()
 

@@ -66,8 +66,8 @@ return regexp_replace(txt,
     '[\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3040-\u30ff\u3100-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003134f]+',
     ' ', 'g');
 
--- Lexemes without accents, with the places and letters that they had; none of more bytes than a
--- tsvector takes.
+-- Lexemes without accents, with the places and letters that they had: none gets longer by it, as
+-- they are of composed, lower-case text.
 create function fold_lexemes(lexemes tsvector) returns tsvector
 language sql immutable parallel safe
 return (
@@ -79,7 +79,6 @@ return (
             join unnest(u.weights) with ordinality as w (letter, n) using (n)), ''),
         ' '), '')::tsvector
     from unnest(lexemes) as u
-    where octet_length(fold_accents(u.lexeme)) < 2047
 );
 
 -- The one analysis, for passages and questions alike. Procedural, as Postgres starts an executor
