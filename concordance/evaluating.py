@@ -153,14 +153,15 @@ def confidence_case(asked: Asked, relevant: Mapping[str, int], model: Confidence
     right = (f.candidate for f in shown if asked.documents[f.candidate.chunk_id] in relevant)
     first = next(right, None)
     return ConfidenceCase(
-        present=_most(features, model),
-        absent=_most(asked.assessed(without=relevant).by_chunk, model),
+        present=_best(features, model),
+        absent=_best(asked.assessed(without=relevant).by_chunk, model),
         first_right=None if first is None else confidence(model, features[first.chunk_id]),
     )
 
 
-def _most(features: Mapping[int, Features], model: Confidence) -> float:
-    return max((confidence(model, found) for found in features.values()), default=0.0)
+def _best(features: Mapping[int, Features], model: Confidence) -> float:
+    """That of the best candidate in the fixed order, which is the first here."""
+    return next((confidence(model, found) for found in features.values()), 0.0)
 
 
 def _ranked(kind: Ranking, measured: Mapping[Ranking, Measured], baseline: Ranking) -> Ranked:
