@@ -96,6 +96,8 @@ def translate(  # noqa: PLR0911 - one case a kind of error
             return DatabaseError(
                 f"Postgres at {target} has no room left: {said}", hint="Free disk space there"
             )
+        case pg.ProgramLimitExceeded():
+            return DatabaseError(f"Postgres at {target} can't hold so much in one value: {said}")
         case pg.QueryCanceled():
             return DatabaseUnavailable(f"Postgres at {target} did not answer in time: {said}")
         case pg.UndefinedTable() | pg.InvalidSchemaName():
