@@ -32,7 +32,7 @@ return (
         '|(?<![[:alnum:]])--?[[:alpha:]][[:alnum:]-]*'
         '|(?<![[:alnum:]])\.[[:alpha:]][[:alnum:]]*'
         '|::[[:alnum:]]+))', 'g') as m
-    where length(m[1]) between 2 and 200
+    where length(m[1]) between 2 and 200 and fold_accents(lower(m[1])) <> ''
 );
 
 -- Numbers that are written with leading zeros, without them: `ADR-0012` is asked for as `adr 12`.
@@ -79,6 +79,7 @@ return (
             join unnest(u.weights) with ordinality as w (letter, n) using (n)), ''),
         ' '), '')::tsvector
     from unnest(lexemes) as u
+    where fold_accents(u.lexeme) <> ''   -- a lone accent leaves nothing
 );
 
 -- The one analysis, for passages and questions alike. Procedural, as Postgres starts an executor

@@ -35,6 +35,7 @@ Parameters = Mapping[str, Any]
 OLDEST_SERVER = 160_000
 OLDEST_PGVECTOR = (0, 8)
 CONNECT_SECONDS = 10
+MOST_SAID = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ def translate(  # noqa: PLR0911 - one case a kind of error
 ) -> ConcordanceError:
     """The driver's error as one of ours, with the server's own first line and nothing secret."""
     said = (error.diag.message_primary or str(error).strip().split("\n")[0]).strip()
+    said = said[:MOST_SAID]  # a server may quote the text that it could not take
     match error:
         case pg.DeadlockDetected() | pg.SerializationFailure():
             return DatabaseConflict(f"Postgres could not run two transactions at once: {said}")
