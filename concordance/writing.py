@@ -12,20 +12,25 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 from concordance.adapters import log_folder
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
 from concordance.adapters.postgres.words import settle_weights
-from concordance.errors import SourceError
+from concordance.errors import (
+    DatabaseConflict,
+    DatabaseError,
+    DatabaseUnavailable,
+    RunSuperseded,
+    SourceError,
+)
 from concordance.indexing.build import (
     found_documents,
 )
 from concordance.indexing.documents import Document
 from concordance.indexing.plan import Found, Plan, make_plan
-from concordance.models import Scope
+from concordance.models import DocumentStatus, Scope
 from concordance.reading import language_chooser, list_files, read_files, read_sessions
 from concordance.resources import Resources
 from concordance.settings import Project
@@ -189,11 +194,34 @@ def _write_batches(
         for batch in batches:
             if len(at_work) == WRITERS:
                 finish_one()
-            write = partial(documents.write_documents, resources.database, resources.tenant, held)
-            at_work.append((batch, pool.submit(write, batch)))
+            at_work.append((batch, pool.submit(write_batch, resources, held, batch)))
         while at_work:
             finish_one()
     return done, chunks
+
+
+def write_batch(resources: Resources, held: projects.Hold, batch: Sequence[Document]) -> None:
+    """Write a batch; a document that Postgres can't take becomes a row with the reason.
+
+    What may be gone in a moment, and a lost hold, are not the documents' fault and are raised.
+    """
+    try:
+        documents.write_documents(resources.database, resources.tenant, held, batch)
+    except (DatabaseUnavailable, DatabaseConflict, RunSuperseded):
+        raise
+    except DatabaseError as error:
+        if len(batch) > 1:
+            for document in batch:
+                write_batch(resources, held, [document])
+            return
+        failed = replace(
+            batch[0],
+            status=DocumentStatus.FAILED,
+            reason=f"could not be stored: {error.message}",
+            passages=(),
+        )
+        # Where this fails as well, it was not the document.
+        documents.write_documents(resources.database, resources.tenant, held, [failed])
 
 
 def close_attempt(
