@@ -45,12 +45,13 @@ class Asked:
     words: bool
     vectors: bool
     rrf_k: int
+    vector_share: float
     milliseconds: Mapping[str, float]
     compared: Mapping[LexicalRanking, tuple[str, ...]]
 
     def fused(self, fusion: Fusion, weight: float | None = None) -> list[Fused]:
         """All candidates in the order of a fusion, at its default weight or another."""
-        given = default_weight(fusion) if weight is None else weight
+        given = default_weight(fusion, self.vector_share) if weight is None else weight
         return fuse(self.candidates, fusion, weight=given, rrf_k=self.rrf_k)
 
     def ranked(self, fusion: Fusion, weight: float | None = None) -> tuple[str, ...]:
@@ -79,6 +80,7 @@ class Asked:
             left,
             words=self.words and leg is not Leg.VECTOR,
             vectors=self.vectors and leg is not Leg.WORDS,
+            share=self.vector_share,
         )
 
 
@@ -141,6 +143,7 @@ def _ask(
         words=account.words_asked,
         vectors=account.vector_available,
         rrf_k=request.rrf_k,
+        vector_share=gathered.vector_share,
         milliseconds=milliseconds,
         compared=compared,
     )

@@ -40,7 +40,6 @@ from concordance.ranking.confidence import (
     Features,
     Logistic,
 )
-from concordance.ranking.fusion import CONVEX_WEIGHT
 from concordance.ranking.logistic import fit
 from concordance.ranking.metrics import area_under_curve, keeping_threshold
 from concordance.resources import Resources
@@ -202,11 +201,12 @@ def _fit_weight(parts: _Parts, progress: Progress | None) -> float:
         means[weight] = float(np.mean(_ndcg(parts, parts.fit, Fusion.CONVEX, weight)))
         if progress is not None:
             progress("fit", done, len(WEIGHTS))
-    return max(WEIGHTS, key=lambda weight: (means[weight], -abs(weight - CONVEX_WEIGHT)))
+    default = float(np.mean([one.vector_share for one in parts.fit]))
+    return max(WEIGHTS, key=lambda weight: (means[weight], -abs(weight - default)))
 
 
 def _check_weight(parts: _Parts, weight: float) -> Check:
-    default = _ndcg(parts, parts.check, Fusion.CONVEX, CONVEX_WEIGHT)
+    default = _ndcg(parts, parts.check, Fusion.CONVEX)
     fitted = _ndcg(parts, parts.check, Fusion.CONVEX, weight)
     legs = {leg: _ndcg(parts, parts.check, leg) for leg in (Fusion.LEXICAL, Fusion.VECTOR)}
     leg = max(legs, key=lambda fusion: sum(legs[fusion]))

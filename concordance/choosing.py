@@ -30,7 +30,7 @@ def choose(gathered: Gathered) -> Chosen:
     """The numbers for what was gathered; a calibration that is used, or can't be, is noted."""
     request = gathered.request
     own = _calibration(gathered)
-    weight = default_weight(request.fusion)
+    weight = default_weight(request.fusion, gathered.vector_share)
     if own is not None and own.vector_weight is not None and request.fusion is Fusion.CONVEX:
         weight = own.vector_weight
     if request.vector_weight is not None and request.fusion in BLENDED:

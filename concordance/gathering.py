@@ -23,9 +23,11 @@ from concordance.errors import (
     ProviderError,
     ProviderUnavailable,
 )
+from concordance.indexing.model_families import known_languages
 from concordance.models import Fusion, Scope, SearchRequest
-from concordance.ranking.candidates import Scored, join_legs
+from concordance.ranking.candidates import Known, Scored, join_legs
 from concordance.ranking.fusion import Candidate
+from concordance.ranking.language_fit import vector_share
 from concordance.resources import Resources
 from concordance.settings import SLUG
 
@@ -49,6 +51,7 @@ class Account:
     vector_available: bool = False
     words_asked: bool = False
     no_terms: bool = False
+    languages: dict[str, int] = field(default_factory=dict)
 
     def timed(self, name: str, work: Callable[[], T]) -> T:
         """Do some work and add its time to the account."""
@@ -70,6 +73,12 @@ class Gathered:
     candidates: tuple[Candidate, ...]
     space: embeddings.StoredSpace | None
     account: Account
+
+    @property
+    def vector_share(self) -> float:
+        """The vector leg's share by default: how far the model knows what was searched."""
+        known = None if self.space is None else known_languages(self.space.model)
+        return vector_share(self.account.languages, self.request.text, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +225,7 @@ def _read(
 ) -> list[Question]:
     """The question's words, in each language of the projects searched."""
     read = snapshot.questions(asked.text, _filters(asked.request, targets))
+    account.languages = {one.language: one.passages for one in read}
     if read and not any(one.terms for one in read):
         account.no_terms = True
         account.notes.append("the question has no word that the lexical leg could look for")
@@ -250,7 +260,7 @@ def _vector_leg(
     )
 
 
-def _missed(vectors: Sequence[Scored], cosines: Sequence[Scored]) -> bool:
+def _missed(vectors: Sequence[Scored], known: Sequence[Known]) -> bool:
     """Whether the words found a passage that should have been among the nearest.
 
     An approximate index can lose a neighbourhood, such as one of near-duplicates. A passage that is
@@ -260,7 +270,10 @@ def _missed(vectors: Sequence[Scored], cosines: Sequence[Scored]) -> bool:
         return False
     pool = {found.chunk_id for found in vectors}
     bound = vectors[NEAREST - 1].score + ROUNDING
-    return any(c.score > bound and c.chunk_id not in pool for c in cosines)
+    return any(
+        k.vector_score is not None and k.vector_score > bound and k.chunk_id not in pool
+        for k in known
+    )
 
 
 def _join(  # noqa: PLR0913, PLR0917 - what both legs and the question came to
@@ -272,17 +285,18 @@ def _join(  # noqa: PLR0913, PLR0917 - what both legs and the question came to
     worded: Sequence[Question],
     account: Account,
 ) -> list[Candidate]:
-    ids = sorted({found.chunk_id for found in (*lexical, *vectors)})
-    cosines: list[Scored] = []
-    if account.vector_available and asked.space is not None and asked.vector is not None:
-        cosines = snapshot.vector_scores(asked.space, asked.vector, ids)
-        if _missed(vectors, cosines):
-            vectors = _vector_leg(snapshot, asked, targets, exact=True)
-            ids = sorted({found.chunk_id for found in (*lexical, *vectors)})
-            cosines = snapshot.vector_scores(asked.space, asked.vector, ids)
-    ranking = asked.request.lexical_ranking
-    scored = snapshot.lexical_scores(worded, ids, ranking) if worded else []
-    return join_legs(lexical, vectors, scored, cosines, snapshot.places(ids))
+    vector = asked.vector if account.vector_available else None
+
+    def known() -> list[Known]:
+        ids = sorted({found.chunk_id for found in (*lexical, *vectors)})
+        ranking = asked.request.lexical_ranking
+        return snapshot.candidates(ids, worded, ranking, asked.space, vector)
+
+    found = known()
+    if vector is not None and _missed(vectors, found):
+        vectors = _vector_leg(snapshot, asked, targets, exact=True)
+        found = known()
+    return join_legs(lexical, vectors, found)
 
 
 def _filters(request: SearchRequest, targets: Sequence[legs.Target]) -> legs.Filters:

@@ -89,6 +89,7 @@ def _judge(gathered: Gathered, model: Confidence) -> dict[int, float]:
         gathered.candidates,
         words=gathered.account.words_asked,
         vectors=gathered.account.vector_available,
+        share=gathered.vector_share,
     )
     return {
         chunk_id: round(judging.confidence(model, features), 6)

@@ -23,18 +23,17 @@ from tokenizers import BertWordPieceTokenizer
 
 from concordance.adapters.embedding import TextFailure, Vector, within_deadline
 from concordance.errors import BadEmbedding, ModelMissing, ProviderRefused, TextRefused
+from concordance.indexing.model_families import known_prefixes
 from concordance.indexing.vector_space import (
     CHUNK_TEXT_VERSION,
     VectorSpace,
     check_vectors,
     encodable,
-    known_prefixes,
     pooled,
 )
 
 MODEL = "all-minilm-l6-v2"
 DIMENSIONS = 384
-LANGUAGES = ("en",)
 
 WINDOW_TOKENS = 510
 """What the model can read at once, 512 tokens, less the two that mark the ends."""

@@ -37,13 +37,13 @@ from concordance.errors import (
     TextRefused,
 )
 from concordance.indexing.batches import batch_ranges, halves
+from concordance.indexing.model_families import known_prefixes
 from concordance.indexing.vector_space import (
     CHUNK_TEXT_VERSION,
     Matrix,
     VectorSpace,
     check_vectors,
     encodable,
-    known_prefixes,
     pooled,
     unit_rows,
 )

@@ -1,8 +1,8 @@
 """What makes two vectors comparable, and what a usable vector is.
 
-What belongs here: the identity of a vector space, the text that is embedded for a passage, the
-prefixes that models were trained with, and the arithmetic that checks vectors. Asking a provider
-for vectors is the adapters' work.
+What belongs here: the identity of a vector space, the text that is embedded for a passage, and the
+arithmetic that checks vectors. What is known of a model by its name is in `model_families`; asking
+a provider for vectors is the adapters' work.
 """
 
 from __future__ import annotations
@@ -26,18 +26,6 @@ SMALLEST_NORM = 1e-12
 Matrix = npt.NDArray[np.float32]
 """One row for each vector, or a single row."""
 
-_ASK_FOR_PASSAGES = "Represent this sentence for searching relevant passages: "
-
-# Each family's pattern is tried on the bare model name; the first that matches decides.
-_PREFIXES: tuple[tuple[re.Pattern[str], str, str], ...] = (
-    (re.compile(r"nomic-embed-text"), "search_document: ", "search_query: "),
-    (re.compile(r"(?:.*-)?e5-(?:small|base|large)(?!.*instruct)"), "passage: ", "query: "),
-    (re.compile(r"mxbai-embed-large"), "", _ASK_FOR_PASSAGES),
-    (re.compile(r"snowflake-arctic-embed(?:2|.*v2)"), "", "query: "),
-    (re.compile(r"snowflake-arctic-embed"), "", _ASK_FOR_PASSAGES),
-    (re.compile(r"bge-[a-z]+-en"), "", _ASK_FOR_PASSAGES),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class VectorSpace:
@@ -56,33 +44,6 @@ class VectorSpace:
         """Identify the space: sha256 over every field, as 64 hexadecimal digits."""
         canonical = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
-
-
-def known_prefixes(model: str) -> tuple[str, str]:
-    """Give the prefixes that a model was trained with, by the name of its family.
-
-    The sources are the models' own cards:
-
-    | family | passage | query | card |
-    |---|---|---|---|
-    | nomic-embed-text | `search_document: ` | `search_query: ` | nomic-ai/nomic-embed-text-v1.5 |
-    | e5, multilingual-e5 | `passage: ` | `query: ` | intfloat/multilingual-e5-large |
-    | mxbai-embed-large | none | `Represent this sentence …` | mixedbread-ai/mxbai-embed-large-v1 |
-    | snowflake-arctic-embed | none | the same | Snowflake/snowflake-arctic-embed-l |
-    | snowflake-arctic-embed2 | none | `query: ` | Snowflake/snowflake-arctic-embed-l-v2.0 |
-    | bge-*-en | none | `Represent this sentence …` | BAAI/bge-large-en-v1.5 |
-
-    Args:
-        model: A name with or without namespace and tag; case does not matter.
-
-    Returns:
-        The prefix of a passage and that of a query, both empty for any other family.
-    """
-    family = model.rsplit("/", 1)[-1].split(":", 1)[0].lower()
-    for pattern, document, query in _PREFIXES:
-        if pattern.match(family):
-            return document, query
-    return "", ""
 
 
 def passage_text(title: str | None, heading_path: Sequence[str], content: str) -> str:

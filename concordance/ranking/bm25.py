@@ -41,6 +41,7 @@ class Weighted:
     dimension: int
     idf: float
     bound: float
+    passages_with: int
 
 
 def idf(passages: int, passages_with: int) -> float:
@@ -51,7 +52,7 @@ def idf(passages: int, passages_with: int) -> float:
 def weigh(terms: Sequence[Term], passages: int) -> list[Weighted]:
     """The words that some passage holds, strongest first; a word asked for twice counts twice."""
     found = [
-        Weighted(t.lexeme, t.dimension, value, value * t.largest)
+        Weighted(t.lexeme, t.dimension, value, value * t.largest, t.passages_with)
         for t in terms
         if t.passages_with > 0
         for value in [t.count * idf(passages, min(t.passages_with, passages))]
@@ -66,8 +67,8 @@ def idf_share(matched: Sequence[str], terms: Sequence[Term], passages: int) -> f
     not look answered.
     """
     values = {t.lexeme: t.count * idf(passages, min(t.passages_with, passages)) for t in terms}
-    whole = sum(values.values())
-    return sum(values.get(lexeme, 0.0) for lexeme in matched) / whole if whole else 0.0
+    whole = math.fsum(values.values())  # exact, so that no order of the words gives more than 1
+    return math.fsum(values.get(lexeme, 0.0) for lexeme in matched) / whole if whole else 0.0
 
 
 def grid_length(average: float) -> float:

@@ -7,9 +7,9 @@ ordered, `concordance.ranking.fusion`'s.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from concordance.ranking.fusion import Candidate
+from concordance.ranking.fusion import Candidate, OrderKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,54 +21,47 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Worded:
-    """A passage, its lexical score, and the share of the question's idf that it holds, 0 to 1."""
+class Known:
+    """What the index holds of a passage: what both legs say of it, and its place.
 
-    chunk_id: int
-    score: float | None
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What puts a passage into a total order that doesn't depend on row numbers."""
+    `share` is the share of the question's idf that it holds, 0 to 1; slug, kind, name and ordinal
+    put it into a total order that doesn't depend on row numbers.
+    """
 
     chunk_id: int
     slug: str
     kind: str
     name: str
     ordinal: int
+    lexical_score: float | None
+    share: float
+    vector_score: float | None
 
 
 def join_legs(
-    lexical: Sequence[Scored],
-    vectors: Sequence[Scored],
-    worded: Sequence[Worded],
-    cosines: Sequence[Scored],
-    places: Mapping[int, Place],
+    lexical: Sequence[Scored], vectors: Sequence[Scored], known: Sequence[Known]
 ) -> list[Candidate]:
-    """The union of both pools, each candidate with its score on both legs."""
-    found: dict[int, Candidate] = {}
-    for chunk_id in sorted({s.chunk_id for s in (*lexical, *vectors)}):
-        place = places.get(chunk_id)
-        if place is not None:
-            key = (place.slug, place.kind, place.name, place.ordinal)
-            found[chunk_id] = Candidate(chunk_id, key)
-    for word in worded:
-        if word.chunk_id in found:
-            found[word.chunk_id] = replace(
-                found[word.chunk_id], lexical_score=word.score, share=word.share
-            )
-    for cosine in cosines:
-        if cosine.chunk_id in found:
-            found[cosine.chunk_id] = replace(found[cosine.chunk_id], vector_score=cosine.score)
-    for rank, chunk_id in enumerate(_by_score(lexical, found), start=1):
-        found[chunk_id] = replace(found[chunk_id], lexical_rank=rank)
-    for rank, chunk_id in enumerate(_by_score(vectors, found), start=1):
-        found[chunk_id] = replace(found[chunk_id], vector_rank=rank)
-    return list(found.values())
+    """The union of both pools, each candidate with its score on both legs; by chunk id."""
+    pools = {s.chunk_id for s in (*lexical, *vectors)}
+    by_id = {k.chunk_id: k for k in known if k.chunk_id in pools}
+    order = {i: (k.slug, k.kind, k.name, k.ordinal) for i, k in by_id.items()}
+    lexical_ranks, vector_ranks = _ranks(lexical, order), _ranks(vectors, order)
+    return [
+        Candidate(
+            chunk_id=i,
+            order_key=order[i],
+            lexical_score=by_id[i].lexical_score,
+            lexical_rank=lexical_ranks.get(i),
+            vector_score=by_id[i].vector_score,
+            vector_rank=vector_ranks.get(i),
+            share=by_id[i].share,
+        )
+        for i in sorted(by_id)
+    ]
 
 
-def _by_score(leg: Sequence[Scored], found: dict[int, Candidate]) -> list[int]:
-    kept = [s for s in leg if s.chunk_id in found]
-    return [s.chunk_id for s in sorted(kept, key=lambda s: (-s.score, found[s.chunk_id].order_key))]
+def _ranks(leg: Sequence[Scored], order: Mapping[int, OrderKey]) -> dict[int, int]:
+    """Ranks within a pool, from 1; equal scores go by place."""
+    kept = [s for s in leg if s.chunk_id in order]
+    ordered = sorted(kept, key=lambda s: (-s.score, order[s.chunk_id]))
+    return {s.chunk_id: rank for rank, s in enumerate(ordered, start=1)}

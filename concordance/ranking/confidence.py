@@ -4,21 +4,22 @@ What belongs here: features and the logistic model over them. Fused scores order
 relative to its best find; they say nothing of how good that find is.
 
 A logistic model over three features of a passage: the share of the question's idf that it holds,
-its cosine, and its lead over the next four in a fixed order (the convex one, at its default
-weight), so that the number doesn't depend on the fusion that the caller chose. Where one leg has
-nothing to say, the model of the other leg alone is used.
+its cosine, and its lead: how far its words stand out from what the question finds anyway. The lead
+is taken over the median document, since the next best passages are often of the same document, or
+of another one that answers as well. Where one leg has nothing to say, the model of the other leg
+alone is used. The candidates stand in a fixed order (the convex one, at its default weight), so
+that the number doesn't depend on the fusion that the caller chose.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from concordance.models import Fusion
-from concordance.ranking.fusion import CONVEX_WEIGHT, Candidate, fuse
-
-NEXT = 4
+from concordance.ranking.fusion import CONVEX_WEIGHT, Candidate, OrderKey, fuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +63,61 @@ class Assessed:
     by_chunk: dict[int, Features] = field(default_factory=dict)
 
 
-def assess(candidates: Sequence[Candidate], *, words: bool, vectors: bool) -> Assessed:
-    """The features of every candidate; `words` and `vectors` say which legs were asked."""
-    order = fuse(candidates, Fusion.CONVEX, weight=_weight(words, vectors), rrf_k=1)
-    found: dict[int, Features] = {}
-    for place, fused in enumerate(order):
-        following = [f.score for f in order[place + 1 : place + 1 + NEXT]]
-        mean = sum(following) / len(following) if following else 0.0
-        candidate = fused.candidate
-        found[candidate.chunk_id] = Features(
-            share=candidate.share if words else None,
-            cosine=candidate.vector_score if vectors else None,
-            lead=fused.score - mean,
-        )
-    return Assessed(found)
+def assess(
+    candidates: Sequence[Candidate], *, words: bool, vectors: bool, share: float = CONVEX_WEIGHT
+) -> Assessed:
+    """The features of every candidate.
+
+    `words` and `vectors` say which legs were asked; `share` is the vector leg's by default.
+    """
+    weight = share if words and vectors else float(vectors)
+    order = [f.candidate for f in fuse(candidates, Fusion.CONVEX, weight=weight, rrf_k=1)]
+    leg = _words if words else _cosine
+    best = max((leg(c) for c in order), default=0.0) if words else 1.0
+    firsts: dict[tuple[str, ...], float] = {}
+    for candidate in order:
+        firsts.setdefault(_document(candidate.order_key), leg(candidate))
+    ordered = sorted(firsts.values())
+
+    def lead(c: Candidate) -> float:
+        others = _median_without(ordered, firsts[_document(c.order_key)])
+        return (leg(c) - others) / (best or 1.0)
+
+    return Assessed(
+        {
+            c.chunk_id: Features(
+                share=c.share if words else None,
+                cosine=c.vector_score if vectors else None,
+                lead=lead(c),
+            )
+            for c in order
+        }
+    )
+
+
+def _document(key: OrderKey) -> tuple[str, ...]:
+    return key[:3]
+
+
+def _words(c: Candidate) -> float:
+    return c.lexical_score or 0.0
+
+
+def _cosine(c: Candidate) -> float:
+    return c.vector_score or 0.0
+
+
+def _median_without(ordered: Sequence[float], own: float) -> float:
+    """The median of sorted values, one of them left out; 0 where none is left."""
+    left = len(ordered) - 1
+    if left < 1:
+        return 0.0
+    gone = bisect_left(ordered, own)
+
+    def at(place: int) -> float:
+        return ordered[place if place < gone else place + 1]
+
+    return (at((left - 1) // 2) + at(left // 2)) / 2
 
 
 def confidence(model: Confidence, features: Features) -> float:
@@ -91,18 +133,12 @@ def confidence(model: Confidence, features: Features) -> float:
             return model.both.probability((share or 0.0, cosine or 0.0, lead))
 
 
-def _weight(words: bool, vectors: bool) -> float:
-    if words and vectors:
-        return CONVEX_WEIGHT
-    return 1.0 if vectors else 0.0
-
-
-# Starting points, not fitted: round numbers. `concordance evaluate` measures what they are worth on
-# a set (the AUC of "is the answer there"), `concordance calibrate` fits a project's own.
+# Round numbers, near what fits on public sets give. `concordance evaluate` measures what they are
+# worth on a set (the AUC of "is the answer there"), `concordance calibrate` fits a project's own.
 DEFAULT = Confidence(
-    both=Logistic(-3.0, (2.0, 4.0, 4.0)),
-    words=Logistic(-2.0, (3.0, 2.0)),
-    vector=Logistic(-3.0, (5.0, 4.0)),
+    both=Logistic(-6.0, (4.0, 4.0, 3.0)),
+    words=Logistic(-4.0, (5.0, 2.0)),
+    vector=Logistic(-2.0, (3.0, 4.0)),
 )
 
 # The least confidence that a hit must have where neither the caller nor a calibration says.

@@ -43,15 +43,22 @@ class Fused:
     score: float
 
 
-def default_weight(fusion: Fusion) -> float:
-    """The vector leg's share where the caller names none."""
-    return {
-        Fusion.CONVEX: CONVEX_WEIGHT,
-        Fusion.WEIGHTED: WEIGHTED_WEIGHT,
-        Fusion.RRF: RRF_WEIGHT,
-        Fusion.LEXICAL: 0.0,
-        Fusion.VECTOR: 1.0,
-    }[fusion]
+def default_weight(fusion: Fusion, most: float = 1.0) -> float:
+    """The vector leg's share where the caller names none; in a blend no more than `most`.
+
+    `most` is what `concordance.ranking.language_fit` makes of the languages that are searched.
+    """
+    match fusion:
+        case Fusion.CONVEX:
+            return min(CONVEX_WEIGHT, most)
+        case Fusion.WEIGHTED:
+            return min(WEIGHTED_WEIGHT, most)
+        case Fusion.RRF:
+            return min(RRF_WEIGHT, most)
+        case Fusion.LEXICAL:
+            return 0.0
+        case Fusion.VECTOR:
+            return 1.0
 
 
 def fuse(

@@ -14,12 +14,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from concordance.ranking.bm25 import Weighted
 
 # Words beyond these are taken as present everywhere: the condition stays true of all that matters.
-STRONGEST = 10
-# The first threshold is set high, for few passages to be looked at; then lower.
-FIRST_SHARES = (0.4, 0.2, 0.1)
+MOST_STRONG = 32
+# A longer condition leaves out more passages, and takes longer to be tested on each: measured, it
+# is worth its length up to about this many operands.
+MOST_OPERANDS = 64
+# Of the threshold that enough passages would reach if each had its words by chance and at their
+# largest weights: measured, the last of the best 100 scores as much in 95 of 100 questions.
+EXPECTED_SHARE = 0.6
+# Steps of the sums of bounds in that estimate.
+_GRID = 200
 # Scores are summed in single precision: a bound must not exclude what rounding lets through.
 SLACK = 1e-4
 
@@ -32,18 +40,49 @@ class _All:
 _Node = str | _All | None
 
 
+class _TooLongError(Exception):
+    """The condition has more operands than it is worth."""
+
+
+def expected_threshold(words: Sequence[Weighted], passages: int, wanted: int) -> float:
+    """A threshold that at least `wanted` passages probably score; 0 where there are too few.
+
+    The sum of a passage's bounds is distributed as if its words were independent of each other,
+    each there with its share of the `passages`. It is a guess: where it is too high, too few are
+    found; where it is too low, more are looked at than need be.
+    """
+    most = sum(word.bound for word in words)
+    if most <= 0 or passages <= 0:
+        return 0.0
+    chance = np.zeros(_GRID + 1)
+    chance[0] = 1.0
+    for word in words:
+        step = round(word.bound / most * _GRID)
+        present = min(1.0, word.passages_with / passages)
+        moved = chance * (1 - present)
+        moved[step:] += chance[: _GRID + 1 - step] * present
+        chance = moved
+    reached = np.cumsum(chance[::-1])[::-1] * passages >= wanted
+    return float(np.flatnonzero(reached)[-1]) / _GRID * most * EXPECTED_SHARE if reached[0] else 0.0
+
+
 def condition(words: Sequence[Weighted], threshold: float) -> str | None:
     """The `tsquery` that each passage of at least `threshold` meets; None where none can.
 
-    `words` are the question's, strongest first.
+    `words` are the question's, strongest first. As many of them are told apart as the length of the
+    condition allows.
     """
-    strong = words[:STRONGEST]
-    rest = sum(word.bound for word in words[STRONGEST:])
-    need = threshold * (1 - SLACK) - rest
-    if need <= 0:
-        return any_of([word.lexeme for word in words])
-    node = _Builder(strong).node(0, need)
-    return node if isinstance(node, str) else None
+    for strong in range(min(len(words), MOST_STRONG), 0, -1):
+        rest = sum(word.bound for word in words[strong:])
+        need = threshold * (1 - SLACK) - rest
+        if need <= 0:
+            break
+        try:
+            node = _Builder(words[:strong]).node(0, need)
+        except _TooLongError:
+            continue
+        return node if isinstance(node, str) else None
+    return any_of([word.lexeme for word in words])
 
 
 def any_of(lexemes: Sequence[str]) -> str | None:
@@ -61,6 +100,7 @@ class _Builder:
 
     def __init__(self, words: Sequence[Weighted]) -> None:
         self._words = words
+        self._operands = 0
         self._suffix = [0.0] * (len(words) + 1)
         for place in range(len(words) - 1, -1, -1):
             self._suffix[place] = self._suffix[place + 1] + words[place].bound
@@ -70,6 +110,9 @@ class _Builder:
             return _All()
         if self._suffix[place] < need:
             return None
+        self._operands += 1
+        if self._operands > MOST_OPERANDS:
+            raise _TooLongError
         word = self._words[place]
         operand = quote(word.lexeme)
         present = self.node(place + 1, need - word.bound)

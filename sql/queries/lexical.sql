@@ -223,7 +223,12 @@ order by s.language
 -- A question's words in each of some languages, with what the searched projects know of them. An
 -- aggregate a word: as a join, the planner would read all words of a language.
 select q.language, c.lexeme, lexeme_dimension(c.lexeme) as dimension,
-       c.occurrences::integer as count, s.passages_with, s.largest
+       c.occurrences::integer as count, s.passages_with, s.largest,
+       exists (
+         select from term_stats t
+         where lexeme_dimension(t.lexeme) = lexeme_dimension(c.lexeme) and t.lexeme <> c.lexeme
+           and t.language = q.language and t.project_id = any(%(projects)s)
+       ) as shared
 from unnest(%(languages)s::text[]) as q (language)
 cross join lateral lexeme_counts(text_lexemes(q.language::regconfig, %(question)s)) as c
 cross join lateral (
@@ -276,25 +281,3 @@ cross join lateral (
 ) f
 order by f.score desc, f.chunk_id
 limit %(pool)s
-
--- name: scores
--- `condition` is what another ranking asks for, none where no passage can meet it.
-select l.chunk_id, l.language,
-       case when cardinality(m.matched) = 0 then null
-            when %(bm25)s then -(l.weights <#> q.vector::sparsevec)
-            when l.lexemes @@ q.condition::tsquery
-                then ts_rank_cd(l.lexemes, q.condition::tsquery)::float8 end as score,
-       m.matched
-from lexical l
-join unnest(%(languages)s::text[], %(vectors)s::text[], %(conditions)s::text[])
-    as q (language, vector, condition) on q.language = l.language
-cross join lateral (
-    select array(
-        select unnest(tsvector_to_array(l.lexemes))
-        intersect
-        select t.lexeme
-        from unnest(%(term_languages)s::text[], %(terms)s::text[]) as t (language, lexeme)
-        where t.language = l.language
-    ) as matched
-) m
-where l.chunk_id = any(%(chunks)s)

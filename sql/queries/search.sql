@@ -10,8 +10,12 @@ select set_config('plan_cache_mode', 'force_custom_plan', true),
        set_config('hnsw.iterative_scan', 'strict_order', true),
        set_config('statement_timeout', %(milliseconds)s::text, true)
 
--- name: limit_time
-select set_config('statement_timeout', %(milliseconds)s::text, true)
+-- name: guard
+-- One message for both: a leg that fails is rolled back to here, and the other one goes on.
+savepoint leg; set local statement_timeout = {milliseconds}
+
+-- name: give_up_leg
+rollback to savepoint leg
 
 -- name: targets
 select p.id as project_id, p.slug, c.scope, c.state, c.reason,
@@ -60,10 +64,66 @@ from (
 order by x.distance, x.chunk_id
 limit %(pool)s
 
--- name: vector_scores
-select e.chunk_id, 1 - (e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})) as score
-from embeddings e
-where e.model_id = {model} and e.chunk_id = any(%(chunks)s)
+-- name: candidates
+-- What both legs say of given passages, and what orders them where they say the same. `condition` is
+-- what another ranking than BM25 asks for, none where no passage can meet it.
+select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, l.language, m.matched,
+       case when cardinality(m.matched) = 0 then null
+            when %(bm25)s then -(l.weights <#> q.vector::sparsevec)
+            when l.lexemes @@ q.condition::tsquery
+                then ts_rank_cd(l.lexemes, q.condition::tsquery)::float8 end as score,
+       1 - (e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})) as cosine
+from chunks k
+join documents d on d.id = k.document_id
+join projects p on p.id = d.project_id
+left join lexical l on l.chunk_id = k.id
+left join unnest(%(languages)s::text[], %(vectors)s::text[], %(conditions)s::text[])
+    as q (language, vector, condition) on q.language = l.language
+left join embeddings e on e.chunk_id = k.id and e.model_id = {model}
+cross join lateral (
+    select array(
+        select t.lexeme
+        from unnest(%(term_languages)s::text[], %(terms)s::text[], %(operands)s::tsquery[])
+            as t (language, lexeme, operand)
+        where t.language = l.language and l.lexemes @@ t.operand
+    ) as matched
+) m
+where k.id = any(%(chunks)s)
+
+-- name: candidates_by_words
+-- The same without the vector leg, which was not asked or has failed.
+select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, l.language, m.matched,
+       case when cardinality(m.matched) = 0 then null
+            when %(bm25)s then -(l.weights <#> q.vector::sparsevec)
+            when l.lexemes @@ q.condition::tsquery
+                then ts_rank_cd(l.lexemes, q.condition::tsquery)::float8 end as score,
+       null::float8 as cosine
+from chunks k
+join documents d on d.id = k.document_id
+join projects p on p.id = d.project_id
+left join lexical l on l.chunk_id = k.id
+left join unnest(%(languages)s::text[], %(vectors)s::text[], %(conditions)s::text[])
+    as q (language, vector, condition) on q.language = l.language
+cross join lateral (
+    select array(
+        select t.lexeme
+        from unnest(%(term_languages)s::text[], %(terms)s::text[], %(operands)s::tsquery[])
+            as t (language, lexeme, operand)
+        where t.language = l.language and l.lexemes @@ t.operand
+    ) as matched
+) m
+where k.id = any(%(chunks)s)
+
+-- name: candidates_by_vector
+-- The same without the lexical leg.
+select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, null::text as language,
+       '{{}}'::text[] as matched, null::float8 as score,
+       1 - (e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})) as cosine
+from chunks k
+join documents d on d.id = k.document_id
+join projects p on p.id = d.project_id
+left join embeddings e on e.chunk_id = k.id and e.model_id = {model}
+where k.id = any(%(chunks)s)
 
 -- name: passages
 select k.id as chunk_id, p.slug as project, p.location, p.web_url, d.scope, d.kind, d.name,
@@ -73,10 +133,3 @@ from chunks k
 join documents d on d.id = k.document_id
 join projects p on p.id = k.project_id
 where k.id = any(%(chunks)s) and p.tenant_id = %(tenant)s
-
--- name: order_keys
-select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal
-from chunks k
-join documents d on d.id = k.document_id
-join projects p on p.id = k.project_id
-where k.id = any(%(chunks)s)

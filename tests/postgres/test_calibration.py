@@ -13,6 +13,7 @@ from concordance.errors import BadRecord, BadTestSet, UnknownProject
 from concordance.figures import CalibrationReport
 from concordance.index import Index
 from concordance.models import SearchRequest
+from concordance.ranking import fusion
 from concordance.ranking.calibration import Check, Part
 from concordance.ranking.confidence import DEFAULT, DEFAULT_THRESHOLD
 from concordance.ranking.fusion import CONVEX_WEIGHT
@@ -113,7 +114,7 @@ def test_what_is_no_better_is_not_kept(
     folder = misleading(tmp_path / "misleading")
     own = index.calibrate("p", folder).calibration
     index.undo_calibration("p")
-    monkeypatch.setattr(calibrating, "CONVEX_WEIGHT", own.vector_weight)
+    monkeypatch.setattr(fusion, "CONVEX_WEIGHT", own.vector_weight)
     monkeypatch.setattr(calibrating, "DEFAULT", own.confidence or DEFAULT)
     monkeypatch.setattr(calibrating, "DEFAULT_THRESHOLD", own.threshold or DEFAULT_THRESHOLD)
     again = index.calibrate("p", folder)

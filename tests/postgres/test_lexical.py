@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 
 import pytest
 
 from concordance.adapters.postgres import lexical
 from concordance.adapters.postgres import search as legs
+from concordance.adapters.postgres.database import Connection
 from concordance.models import LexicalRanking, Scope
 from concordance.ranking import bm25
-from concordance.ranking.candidates import Scored, Worded
-from concordance.ranking.threshold import FIRST_SHARES
+from concordance.ranking.candidates import Known, Scored
+from concordance.ranking.threshold import expected_threshold
 from tests.postgres.corpus import LANGUAGES, Library, asked, by_hand
 from tests.postgres.rows import Shelf, document
 
@@ -24,6 +26,17 @@ TWINS = ("w854", "w112684")
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threshold rounds also where there is little to look at."""
     monkeypatch.setattr(lexical, "FEW_PASSAGES", 3)
+
+
+def judged(
+    connection: Connection,
+    questions: list[lexical.Question],
+    chunks: list[int],
+    ranking: LexicalRanking,
+) -> list[Known]:
+    """What the words say of given passages."""
+    snapshot = legs.Snapshot(connection, "test", time.monotonic() + 60)
+    return snapshot.candidates(chunks, questions, ranking, None, None)
 
 
 def same(found: list[Scored], every: list[Scored]) -> bool:
@@ -115,13 +128,13 @@ def test_a_pool_that_fills_up_below_its_threshold_is_asked_for_once_more(shelf: 
     rare = [f"rare {' '.join(f'x{n}y{k}' for k in range(300))}" for n in range(5)]
     shelf.write(
         document("s1", "rare " * 9, *rare, kind="session"),
-        document("s2", *["common common"] * 12, *["other words"] * 30, kind="session"),
+        document("s2", *["common common"] * 20, *["other words"] * 30, kind="session"),
     )
     filters = legs.Filters((shelf.project().id,), ("docs",), None, None)
     names = {number: name for (name, _), number in shelf.ids().items()}
     with asked(shelf, "rare common", filters, pool=4) as got:
         (question,) = got.questions
-        first = FIRST_SHARES[0] * sum(word.bound for word in question.words)
+        first = expected_threshold(question.words, question.passages, 4)
         assert question.words[1].bound < first
         assert got.found[-1].score < first
         assert [names[s.chunk_id] for s in got.found] == ["s1", "s2", "s2", "s2"]
@@ -149,7 +162,7 @@ def test_few_passages_are_looked_at(shelf: Shelf, monkeypatch: pytest.MonkeyPatc
     with asked(shelf, "tea water boil queue", filters, pool=10):
         assert "&" in conditions[0]
     # The last one scores every match, to compare.
-    assert len(conditions) <= len(FIRST_SHARES) + 2
+    assert len(conditions) <= 5
 
 
 def test_scores_of_given_passages_are_those_of_the_leg(shelf: Shelf) -> None:
@@ -160,13 +173,14 @@ def test_scores_of_given_passages_are_those_of_the_leg(shelf: Shelf) -> None:
     for _ in range(20):
         text, filters = library.question(), replace(library.filters(), places=())
         with asked(shelf, text, filters, pool=1_000) as got, shelf.database.transaction() as c:
-            scored = lexical.score(c, got.questions, every, ranking=LexicalRanking.BM25)
+            scored = judged(c, got.questions, every, LexicalRanking.BM25)
         known = {w.chunk_id: w for w in scored}
         for find in got.found:
-            assert known[find.chunk_id].score == find.score
+            assert known[find.chunk_id].lexical_score == find.score
             assert 0 < known[find.chunk_id].share <= 1
-        assert all((w.score is None) == (w.share == 0) for w in scored)
-        assert all(w.score is None or w.score > 0 for w in scored)
+        assert all((k.lexical_score is None) == (k.share == 0) for k in scored)
+        assert all(k.lexical_score is None or k.lexical_score > 0 for k in scored)
+        assert all(k.vector_score is None for k in scored)
 
 
 def test_a_word_of_another_language_is_no_common_word(shelf: Shelf) -> None:
@@ -179,8 +193,8 @@ def test_a_word_of_another_language_is_no_common_word(shelf: Shelf) -> None:
         questions = lexical.read_questions(connection, "Katzen", [shelf.project().id])
         ids = shelf.ids()
         for ranking in (LexicalRanking.BM25, LexicalRanking.TS_RANK_CD):
-            found = lexical.score(connection, questions, list(ids.values()), ranking=ranking)
-            scores = {w.chunk_id: (w.score, w.share) for w in found}
+            found = judged(connection, questions, list(ids.values()), ranking)
+            scores = {k.chunk_id: (k.lexical_score, k.share) for k in found}
             assert scores[ids["docs/en.md", 0]] == (None, 0.0)
             assert scores[ids["docs/de.md", 0]][0]
 
@@ -321,6 +335,9 @@ def test_a_ranking_scores_given_passages_by_itself(ranked: Shelf) -> None:
         for text in ("tea kettle", "tea zebra", "zebra", "???"):
             with ranked.database.transaction() as connection:
                 questions = lexical.read_questions(connection, text, [ranked.project().id])
-                scored: list[Worded] = lexical.score(connection, questions, ids, ranking=ranking)
+                scored = judged(connection, questions, ids, ranking)
             found = {s.chunk_id: s.score for s in _ranked(ranked, ranking, text)}
-            assert {w.chunk_id: w.score for w in scored if w.score is not None} == found, ranking
+            with_words = {
+                k.chunk_id: k.lexical_score for k in scored if k.lexical_score is not None
+            }
+            assert with_words == found, ranking

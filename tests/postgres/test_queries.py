@@ -34,7 +34,8 @@ INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
     ("coverage", "save"): {"chunks": 3},
     ("lexical", "top"): VECTORS,
     ("lexical", "top_ts_rank_cd"): VECTORS,
-    ("lexical", "scores"): VECTORS,
+    ("search", "candidates"): VECTORS,
+    ("search", "candidates_by_words"): VECTORS,
 }
 RUN = uuid.uuid4()
 HASH = b"\1" * 32
@@ -92,6 +93,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "narrow": True,
         "now": NOW,
         "number": 9_999,
+        "operands": ["'queue'", "'it''s'"],
         "pgvector_schema": "public",
         "pool": 200,
         "prefix": "docs/",
@@ -135,14 +137,19 @@ def _run(connection: Connection, room: str, name: str, values: dict[str, Any]) -
         with connection.cursor().copy(text):
             pass
         return
-    shaped = re.search(r"\{(type|model|dimensions)\}", text)
+    shaped = re.search(r"\{(type|model|dimensions|milliseconds)\}", text)
     query: Any = text
     if shaped:
         query = sql.SQL(text).format(
             type=sql.SQL("vector"),
             model=sql.Literal(values["model"]),
             dimensions=sql.Literal(values["dimensions"]),
+            milliseconds=sql.Literal(values["milliseconds"]),
         )
+    if "savepoint" in text:
+        connection.execute("savepoint leg")
+        connection.execute(query)  # two statements in one message can't be prepared
+        return
     # The server checks each parameter's type when it prepares, whether or not rows are met.
     connection.execute(query, values, prepare=True)
 

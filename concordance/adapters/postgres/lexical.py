@@ -13,14 +13,23 @@ from typing import Any
 from concordance.adapters.postgres.database import Connection, fetch_all
 from concordance.models import LexicalRanking
 from concordance.ranking.bm25 import Term, Weighted, idf_share, query_vector, weigh
-from concordance.ranking.candidates import Scored, Worded
-from concordance.ranking.threshold import FIRST_SHARES, all_of, any_of, condition, either
+from concordance.ranking.candidates import Scored
+from concordance.ranking.threshold import (
+    all_of,
+    any_of,
+    condition,
+    either,
+    expected_threshold,
+    quote,
+)
 from sql import queries
 
 # The strongest words of a question; the others could move its answer by next to nothing.
 MOST_WORDS = 256
 # Where so few scopes are searched that the index had better look at them alone.
 FEW_PLACES = 64
+# A threshold that too few passages reach is tried once more at this share of it.
+SECOND_TRY = 0.5
 # Up to here scoring every match takes no longer than asking twice.
 FEW_PASSAGES = 2_000
 
@@ -35,13 +44,18 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question in one language, with what the searched projects know of its words."""
+    """A question in one language, with what the searched projects know of its words.
+
+    It is not `bounded` where a passage can score more than the bounds of the words that it holds:
+    where another word of the searched projects has the same dimension as one of its own.
+    """
 
     language: str
     passages: int
     terms: tuple[Term, ...]
     words: tuple[Weighted, ...]
     vector: str = field(repr=False)
+    bounded: bool = True
 
     @property
     def cut(self) -> bool:
@@ -66,14 +80,7 @@ class _TermRow:
     count: int
     passages_with: int
     largest: float
-
-
-@dataclass(frozen=True, slots=True)
-class _ScoreRow:
-    chunk_id: int
-    language: str
-    score: float | None
-    matched: list[str]
+    shared: bool
 
 
 def place_lexeme(project_id: int, scope: str) -> str:
@@ -123,30 +130,17 @@ def find(
     return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[: asked.pool]
 
 
-def score(
-    connection: Connection,
-    questions: Sequence[Question],
-    chunks: Sequence[int],
-    *,
-    ranking: LexicalRanking,
-) -> list[Worded]:
-    """The score of given passages; None for those that hold no word of the question."""
-    rows = fetch_all(
-        connection,
-        queries("lexical")["scores"],
-        {
-            "languages": [q.language for q in questions],
-            "vectors": [q.vector for q in questions],
-            "conditions": [_condition(q, ranking) for q in questions],
-            "bm25": ranking is LexicalRanking.BM25,
-            "terms": [lexeme for q in questions for lexeme in q.lexemes],
-            "term_languages": [q.language for q in questions for _ in q.lexemes],
-            "chunks": list(chunks),
-        },
-        _ScoreRow,
-    )
-    by_language = {q.language: q for q in questions}
-    return [Worded(r.chunk_id, r.score, by_language[r.language].share(r.matched)) for r in rows]
+def score_parameters(questions: Sequence[Question], ranking: LexicalRanking) -> dict[str, Any]:
+    """What the statement `candidates` needs to score given passages, each in its own language."""
+    return {
+        "languages": [q.language for q in questions],
+        "vectors": [q.vector for q in questions],
+        "conditions": [_condition(q, ranking) for q in questions],
+        "bm25": ranking is LexicalRanking.BM25,
+        "terms": [lexeme for q in questions for lexeme in q.lexemes],
+        "operands": [quote(lexeme) for q in questions for lexeme in q.lexemes],
+        "term_languages": [q.language for q in questions for _ in q.lexemes],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +181,8 @@ def _best(asked: _Asked, question: Question) -> list[Scored]:
     passage can be among the best; when the last of them falls short, its own score is the next
     threshold.
     """
-    most = sum(word.bound for word in question.words)
-    for share in FIRST_SHARES:
-        threshold = share * most
+    likely = expected_threshold(question.words, question.passages, asked.pool)
+    for threshold in (likely, likely * SECOND_TRY) if likely and question.bounded else ():
         found = asked.rows("top", [(question, condition(question.words, threshold))])
         if len(found) < asked.pool:
             continue
@@ -209,7 +202,8 @@ def _question(one: Language, rows: Sequence[_TermRow]) -> Question:
         Term(row.lexeme, row.dimension, row.count, row.passages_with, row.largest) for row in rows
     )
     words = tuple(weigh(terms, one.passages)[:MOST_WORDS])
-    return Question(one.language, one.passages, terms, words, query_vector(words))
+    bounded = not any(row.shared and row.passages_with for row in rows)
+    return Question(one.language, one.passages, terms, words, query_vector(words), bounded)
 
 
 def _condition(question: Question, ranking: LexicalRanking) -> str | None:

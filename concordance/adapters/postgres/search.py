@@ -33,7 +33,7 @@ from concordance.adapters.postgres.embeddings import StoredSpace, vector_as_text
 from concordance.errors import DatabaseError, DatabaseUnavailable
 from concordance.models import POOL, LexicalRanking
 from concordance.ranking.calibration import Calibration
-from concordance.ranking.candidates import Place, Scored, Worded
+from concordance.ranking.candidates import Known, Scored
 from sql import queries
 
 Row = TypeVar("Row")
@@ -107,6 +107,19 @@ class StoredPassage:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class _CandidateRow:
+    chunk_id: int
+    slug: str
+    kind: str
+    name: str
+    ordinal: int
+    language: str | None
+    matched: list[str]
+    score: float | None
+    cosine: float | None
+
+
 class Snapshot:
     """One read-only view of the index: everything asked of it is of the same moment."""
 
@@ -151,17 +164,6 @@ class Snapshot:
             )
         )
 
-    def lexical_scores(
-        self,
-        questions: Sequence[lexical.Question],
-        chunks: Sequence[int],
-        ranking: LexicalRanking,
-    ) -> list[Worded]:
-        """The lexical score of given passages; None where they share no word with the question."""
-        return self._guarded(
-            lambda connection: lexical.score(connection, questions, chunks, ranking=ranking)
-        )
-
     def vector_leg(
         self, space: StoredSpace, vector: NDArray[np.float32], filters: Filters, *, held: int
     ) -> list[Scored]:
@@ -176,20 +178,45 @@ class Snapshot:
                 return found
         return self._leg(_shaped(self._ask["vector_leg_exact"], space), parameters, Scored)
 
-    def vector_scores(
-        self, space: StoredSpace, vector: NDArray[np.float32], chunks: Sequence[int]
-    ) -> list[Scored]:
-        """The cosine of given passages; those without a vector are left out."""
-        return self._leg(
-            _shaped(self._ask["vector_scores"], space),
-            {"vector": vector_as_text(vector), "chunks": list(chunks)},
-            Scored,
-        )
+    def candidates(
+        self,
+        chunks: Sequence[int],
+        questions: Sequence[lexical.Question],
+        ranking: LexicalRanking,
+        space: StoredSpace | None,
+        vector: NDArray[np.float32] | None,
+    ) -> list[Known]:
+        """What both legs say of given passages; nothing of a leg without words or without vector.
 
-    def places(self, chunks: Sequence[int]) -> dict[int, Place]:
-        """What orders passages of equal score."""
-        rows = fetch_all(self._connection, self._ask["order_keys"], {"chunks": list(chunks)}, Place)
-        return {row.chunk_id: row for row in rows}
+        A lexical score is None where passage and question share no word, a cosine where the passage
+        has no vector.
+        """
+        given = lexical.score_parameters(questions, ranking) | {"chunks": list(chunks)}
+        query: Any
+        if space is None or vector is None:
+            query = self._ask["candidates_by_words"]
+        else:
+            # A leg that failed is not touched again.
+            name = "candidates" if questions else "candidates_by_vector"
+            query = _shaped(self._ask[name], space)
+            given["vector"] = vector_as_text(vector)
+        rows = self._leg(query, given, _CandidateRow)
+        by_language = {q.language: q for q in questions}
+        return [
+            Known(
+                chunk_id=row.chunk_id,
+                slug=row.slug,
+                kind=row.kind,
+                name=row.name,
+                ordinal=row.ordinal,
+                lexical_score=row.score,
+                share=by_language[row.language].share(row.matched)
+                if row.language and row.matched
+                else 0.0,
+                vector_score=row.cosine,
+            )
+            for row in rows
+        ]
 
     def passages(self, tenant: int, chunks: Sequence[int]) -> dict[int, StoredPassage]:
         """Passages with their text and the place where they stand."""
@@ -205,16 +232,15 @@ class Snapshot:
         return self._guarded(lambda connection: fetch_all(connection, query, parameters, row))
 
     def _guarded(self, work: Callable[[Connection], T]) -> T:
-        """Statements in a savepoint: where they fail, the other leg can still answer."""
+        """Statements after a savepoint: where they fail, the other leg can still answer."""
+        left = pgsql.Literal(_milliseconds(self._deadline))
+        self._connection.execute(pgsql.SQL(self._ask["guard"]).format(milliseconds=left))
         try:
-            with self._connection.transaction():
-                self._connection.execute(
-                    self._ask["limit_time"], {"milliseconds": _milliseconds(self._deadline)}
-                )
-                return work(self._connection)
+            return work(self._connection)
         except psycopg.OperationalError:
             raise  # the connection or the deadline is gone, for both legs
         except psycopg.Error as error:
+            self._connection.execute(self._ask["give_up_leg"])
             raise LegFailed(str(translate(error, self._target))) from error
 
 

@@ -17,14 +17,12 @@ from concordance.indexing.vector_space import (
     check_vectors,
     content_hash,
     encodable,
-    known_prefixes,
     passage_text,
     pooled,
     unit_rows,
 )
 
 SPACE = VectorSpace("ollama", "nomic-embed-text:latest", "ab12", 768, "d: ", "q: ", 1)
-ASK = "Represent this sentence for searching relevant passages: "
 
 
 def test_equal_spaces_have_one_fingerprint() -> None:
@@ -44,30 +42,6 @@ def test_what_moves_from_one_field_to_the_next_is_noticed() -> None:
     one = replace(SPACE, document_prefix="ab", query_prefix="")
     other = replace(SPACE, document_prefix="a", query_prefix="b")
     assert one.fingerprint != other.fingerprint
-
-
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ("nomic-embed-text", ("search_document: ", "search_query: ")),
-        ("nomic-embed-text:v1.5", ("search_document: ", "search_query: ")),
-        ("nomic-embed-text-v2-moe:latest", ("search_document: ", "search_query: ")),
-        ("hf.co/nomic-ai/Nomic-Embed-Text-v1.5-GGUF:Q8_0", ("search_document: ", "search_query: ")),
-        ("e5-base", ("passage: ", "query: ")),
-        ("jeffh/intfloat-multilingual-e5-large:f16", ("passage: ", "query: ")),
-        ("multilingual-e5-large-instruct", ("", "")),
-        ("mxbai-embed-large:335m", ("", ASK)),
-        ("snowflake-arctic-embed:110m", ("", ASK)),
-        ("snowflake-arctic-embed2", ("", "query: ")),
-        ("Snowflake/snowflake-arctic-embed-l-v2.0", ("", "query: ")),
-        ("bge-small-en-v1.5", ("", ASK)),
-        ("bge-m3", ("", "")),
-        ("all-minilm", ("", "")),
-        ("somebody/all-minilm-l6-v2:latest", ("", "")),
-    ],
-)
-def test_prefixes_follow_the_family(model: str, expected: tuple[str, str]) -> None:
-    assert known_prefixes(model) == expected
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_words_come_strongest_first_and_unknown_ones_not_at_all() -> None:
         100,
     )
     assert [word.lexeme for word in found] == ["rare", "a", "b", "common"]
-    assert found[0] == Weighted("rare", 7, idf(100, 1), 2 * idf(100, 1))
+    assert found[0] == Weighted("rare", 7, idf(100, 1), 2 * idf(100, 1), 1)
 
 
 def test_a_word_asked_for_twice_counts_twice() -> None:
@@ -112,9 +112,9 @@ def test_a_grid_has_three_steps_a_doubling(average: float, rounded: float) -> No
 
 def test_a_question_is_a_sparse_vector_with_words_of_one_dimension_summed() -> None:
     words = [
-        Weighted("a", 9, 1.5, 2.0),
-        Weighted("b", 3, 0.25, 1.0),
-        Weighted("c", 9, 2.0, 1.0),
+        Weighted("a", 9, 1.5, 2.0, 1),
+        Weighted("b", 3, 0.25, 1.0, 1),
+        Weighted("c", 9, 2.0, 1.0, 1),
     ]
     assert query_vector(words) == "{3:0.25,9:3.5}/1000000000"
     assert query_vector([]) == "{}/1000000000"

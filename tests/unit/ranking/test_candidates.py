@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concordance.models import Fusion
-from concordance.ranking.candidates import Place, Scored, Worded, join_legs
+from concordance.ranking.candidates import Known, Scored, join_legs
 from concordance.ranking.fusion import Candidate, fuse
 
 
-def places(*names: str) -> dict[int, Place]:
-    """Chunk n stands in the n-th of these files."""
-    return {n: Place(n, "project", "file", name, 0) for n, name in enumerate(names, start=1)}
+def known(
+    number: int, name: str, words: float | None, cosine: float | None, share: float = 0.0
+) -> Known:
+    return Known(number, "project", "file", name, 0, words, share, cosine)
 
 
 def by_name(candidates: list[Candidate]) -> dict[str, Candidate]:
@@ -24,16 +25,19 @@ def test_each_candidate_has_its_true_score_on_both_legs() -> None:
         join_legs(
             lexical=[Scored(1, 9.0), Scored(2, 4.0)],
             vectors=[Scored(2, 0.8), Scored(3, 0.7), Scored(4, 0.6)],
-            worded=[Worded(1, 9.0, 3), Worded(2, 4.0, 2), Worded(3, 1.5, 1), Worded(4, None, 0)],
-            cosines=[Scored(1, -0.2), Scored(2, 0.8), Scored(3, 0.7)],
-            places=places("a", "b", "c", "d"),
+            known=[
+                known(1, "a", 9.0, -0.2, 0.75),
+                known(2, "b", 4.0, 0.8, 0.5),
+                known(3, "c", 1.5, 0.7, 0.25),
+                known(4, "d", None, None),
+            ],
         )
     )
     assert found == {
-        "a": Candidate(1, ("project", "file", "a", 0), 9.0, 1, -0.2, None, 3),
-        "b": Candidate(2, ("project", "file", "b", 0), 4.0, 2, 0.8, 1, 2),
-        "c": Candidate(3, ("project", "file", "c", 0), 1.5, None, 0.7, 2, 1),
-        "d": Candidate(4, ("project", "file", "d", 0), None, None, None, 3, 0),
+        "a": Candidate(1, ("project", "file", "a", 0), 9.0, 1, -0.2, None, 0.75),
+        "b": Candidate(2, ("project", "file", "b", 0), 4.0, 2, 0.8, 1, 0.5),
+        "c": Candidate(3, ("project", "file", "c", 0), 1.5, None, 0.7, 2, 0.25),
+        "d": Candidate(4, ("project", "file", "d", 0), None, None, None, 3, 0.0),
     }
 
 
@@ -42,9 +46,7 @@ def test_ranks_are_those_of_the_pool_and_ties_go_by_place() -> None:
         join_legs(
             lexical=[Scored(1, 2.0), Scored(2, 5.0), Scored(3, 2.0), Scored(4, 2.0)],
             vectors=[Scored(4, 0.5), Scored(3, 0.5)],
-            worded=[],
-            cosines=[],
-            places=places("z", "m", "b", "a"),
+            known=[known(n, name, 2.0, 0.5) for n, name in enumerate("zmba", start=1)],
         )
     )
     assert {name: c.lexical_rank for name, c in found.items()} == {"m": 1, "a": 2, "b": 3, "z": 4}
@@ -60,15 +62,13 @@ def test_what_has_no_place_any_more_is_left_out_and_leaves_no_gap() -> None:
     found = join_legs(
         lexical=[Scored(7, 9.0), Scored(1, 4.0)],
         vectors=[Scored(7, 0.9), Scored(1, 0.1)],
-        worded=[Worded(7, 9.0, 1), Worded(1, 4.0, 1)],
-        cosines=[Scored(7, 0.9), Scored(1, 0.1)],
-        places=places("a"),
+        known=[known(1, "a", 4.0, 0.1, 1.0)],
     )
     assert found == [Candidate(1, ("project", "file", "a", 0), 4.0, 1, 0.1, 1, 1)]
 
 
-def test_scores_of_what_no_leg_found_add_no_candidate() -> None:
-    assert join_legs([], [], [Worded(1, 2.0, 1)], [Scored(1, 0.5)], places("a")) == []
+def test_what_no_leg_found_is_no_candidate() -> None:
+    assert join_legs([], [], [known(1, "a", 2.0, 0.5)]) == []
 
 
 SCORES = st.integers(0, 20).map(float)
@@ -82,16 +82,15 @@ SCORES = st.integers(0, 20).map(float)
 def test_row_numbers_and_the_order_of_rows_do_not_matter(
     words: dict[int, float], cosines: dict[int, float], numbers: list[int]
 ) -> None:
-    names = places(*"abcdefghi")
+    names = dict(enumerate("abcdefghi", start=1))
 
     def joined(number: dict[int, int], *, backwards: bool) -> list[tuple[str, float]]:
         lexical = [Scored(number[n], score) for n, score in words.items()]
         vectors = [Scored(number[n], score) for n, score in cosines.items()]
-        worded = [Worded(s.chunk_id, s.score, 1) for s in lexical]
-        where = {number[n]: Place(number[n], p.slug, p.kind, p.name, 0) for n, p in names.items()}
+        all_known = [known(number[n], names[n], words.get(n), cosines.get(n)) for n in names]
         if backwards:
-            lexical, vectors, worded = lexical[::-1], vectors[::-1], worded[::-1]
-        found = join_legs(lexical, vectors, worded, vectors, where)
+            lexical, vectors, all_known = lexical[::-1], vectors[::-1], all_known[::-1]
+        found = join_legs(lexical, vectors, all_known)
         fused = fuse(found, Fusion.RRF, weight=0.5, rrf_k=10)
         return [(f.candidate.order_key[2], f.score) for f in fused]
 

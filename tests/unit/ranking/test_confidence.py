@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from concordance.ranking.confidence import (
     DEFAULT,
-    NEXT,
     Features,
     Logistic,
+    _median_without,
     assess,
     confidence,
 )
@@ -22,7 +23,7 @@ from concordance.ranking.fusion import Candidate
 
 SHARES = st.floats(0, 1)
 COSINES = st.floats(-1, 1)
-LEADS = st.floats(0, 1)
+LEADS = st.floats(-1, 1)
 FEATURES = st.builds(Features, st.none() | SHARES, st.none() | COSINES, LEADS)
 
 
@@ -96,7 +97,7 @@ def test_every_candidate_is_assessed_and_finite(
         assert (features.share is not None) == words
         assert features.cosine == (known[number].vector_score if vectors else None)
         assert math.isfinite(features.lead)
-        assert features.lead >= -1e-9
+        assert -2 <= features.lead <= 2
         assert 0 <= confidence(DEFAULT, features) <= 1
 
 
@@ -108,23 +109,47 @@ def test_neither_order_nor_ranks_change_it(pool: list[Candidate], dice: Any) -> 
     assert assess(pool, words=True, vectors=True) == assess(other, words=True, vectors=True)
 
 
-def test_the_lead_is_over_the_mean_of_the_next_four() -> None:
-    pool = [
-        candidate(n, score, None, 0.5) for n, score in enumerate([8.0, 6.0, 4.0, 2.0, 4.0, 1.0])
-    ]
+def test_the_lead_is_over_the_median_of_the_other_documents() -> None:
+    scores = [8.0, 6.0, 4.0, 3.0, 1.0, 1.0]
+    pool = [candidate(n, score, None, 0.5) for n, score in enumerate(scores)]
     found = assess(pool, words=True, vectors=False).by_chunk
-    assert NEXT == 4
-    assert found[0].lead == pytest.approx(1 - (6 + 4 + 4 + 2) / 8 / 4)
-    assert found[3].lead == pytest.approx(2 / 8 - 1 / 8)
-    assert found[5].lead == pytest.approx(1 / 8), "nothing follows the last one"
+    for number, score in enumerate(scores):
+        others = statistics.median(scores[:number] + scores[number + 1 :])
+        assert found[number].lead == pytest.approx((score - others) / 8)
+
+
+def test_passages_of_one_document_do_not_stand_in_each_other_s_way() -> None:
+    same = [
+        replace(candidate(n, 8.0 - n, None, 0.5), order_key=("p", "file", "a", n)) for n in (0, 1)
+    ]
+    pool = [*same, candidate(7, 2.0, None, 0.5), candidate(8, 1.0, None, 0.5)]
+    found = assess(pool, words=True, vectors=False).by_chunk
+    assert found[0].lead == pytest.approx((8 - 1.5) / 8)
+    assert found[1].lead == pytest.approx((7 - 1.5) / 8)
+
+
+def test_a_lone_document_leads_by_all_that_it_has() -> None:
+    pool = [candidate(1, 5.0, 0.4, 1.0)]
+    assert assess(pool, words=True, vectors=True).by_chunk[1].lead == 1
+    assert assess(pool, words=False, vectors=True).by_chunk[1].lead == pytest.approx(0.4)
+
+
+@given(st.lists(st.integers(-9, 9).map(float), min_size=2, max_size=30), st.data())
+def test_the_median_without_one_value(values: list[float], data: st.DataObject) -> None:
+    own = data.draw(st.sampled_from(values))
+    left = list(values)
+    left.remove(own)
+    assert _median_without(sorted(values), own) == statistics.median(left)
 
 
 def test_one_leg_alone_orders_by_itself() -> None:
     pool = [candidate(1, 9.0, 0.1, 1.0), candidate(2, 1.0, 0.9, 0.1)]
     words = assess(pool, words=True, vectors=False).by_chunk
     vectors = assess(pool, words=False, vectors=True).by_chunk
-    assert words[1].lead > words[2].lead
-    assert vectors[2].lead == pytest.approx(1 - 1.1 / 1.9)
+    assert list(words) == [1, 2]
+    assert list(vectors) == [2, 1]
+    assert words[1].lead == pytest.approx((9 - 1) / 9)
+    assert vectors[2].lead == pytest.approx(0.9 - 0.1)
 
 
 def test_a_passage_that_waits_for_its_vector_is_judged_by_its_words_alone() -> None:

@@ -161,6 +161,17 @@ def test_each_fusion_has_a_share_for_the_vector_leg() -> None:
     }
 
 
+def test_a_blend_takes_no_more_than_the_languages_allow() -> None:
+    found = {fusion: default_weight(fusion, 0.3) for fusion in ALL}
+    assert found == {
+        Fusion.CONVEX: 0.3,
+        Fusion.RRF: 0.3,
+        Fusion.WEIGHTED: 0.3,
+        Fusion.LEXICAL: 0.0,
+        Fusion.VECTOR: 1.0,
+    }
+
+
 # --- one strong leg, repetition, equal and missing scores -------------------------------------
 
 
