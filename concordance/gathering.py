@@ -256,7 +256,11 @@ def _vector_leg(
     # Not the count of vectors: while a worker fills them in, it lags behind.
     held = 0 if exact else sum(target.chunks for target in targets)
     return snapshot.vector_leg(
-        asked.space, asked.vector, _filters(asked.request, targets), held=held
+        asked.space,
+        asked.vector,
+        _filters(asked.request, targets),
+        held=held,
+        in_all=targets[0].in_all,
     )
 
 

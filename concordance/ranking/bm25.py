@@ -10,7 +10,7 @@ section 3.4; the idf is the non-negative one of Lucene, ln(1 + (N - df + 0.5) / 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 K1 = 1.2
@@ -60,15 +60,21 @@ def weigh(terms: Sequence[Term], passages: int) -> list[Weighted]:
     return sorted(found, key=lambda w: (-w.bound, w.lexeme))
 
 
-def idf_share(matched: Sequence[str], terms: Sequence[Term], passages: int) -> float:
-    """The share of a question's idf that a passage holds, 0 to 1.
+def idf_shares(terms: Sequence[Term], passages: int) -> dict[str, float]:
+    """The share of a question's idf that each of its words makes, 0 to 1; together 1.
 
     Words that no passage holds count in full: a question about something that is not there should
     not look answered.
     """
     values = {t.lexeme: t.count * idf(passages, min(t.passages_with, passages)) for t in terms}
-    whole = math.fsum(values.values())  # exact, so that no order of the words gives more than 1
-    return math.fsum(values.get(lexeme, 0.0) for lexeme in matched) / whole if whole else 0.0
+    whole = math.fsum(values.values())
+    return {lexeme: value / whole if whole else 0.0 for lexeme, value in values.items()}
+
+
+def idf_share(matched: Sequence[str], shares: Mapping[str, float]) -> float:
+    """The share of a question's idf that a passage with some words holds, 0 to 1."""
+    # Exact before it is rounded, so that no order of the words gives another sum.
+    return min(1.0, math.fsum(shares.get(lexeme, 0.0) for lexeme in matched))
 
 
 def grid_length(average: float) -> float:

@@ -161,6 +161,13 @@ delete from term_stats where project_id = %(project)s and passages <= 0
 -- name: sweep_languages
 delete from project_stats where project_id = %(project)s and passages <= 0
 
+-- name: tidy_index
+-- New entries of the text index wait in a list that every search reads through; only its owner may
+-- bring them to their places.
+select gin_clean_pending_list(c.oid)
+from pg_class c
+where c.oid = 'lexical_lexemes'::regclass and pg_has_role(c.relowner, 'usage')
+
 -- name: lock_stats
 -- No run writes the project meanwhile.
 select id from projects where id = %(project)s for update
@@ -212,25 +219,24 @@ set (passages, length) = (
     from lexical l where l.project_id = s.project_id and l.language = s.language)
 where s.project_id = %(project)s
 
--- name: languages
-select s.language, sum(s.passages)::integer as passages
-from project_stats s
-where s.project_id = any(%(projects)s) and s.passages > 0
-group by s.language
-order by s.language
-
 -- name: terms
--- A question's words in each of some languages, with what the searched projects know of them. An
--- aggregate a word: as a join, the planner would read all words of a language.
-select q.language, c.lexeme, lexeme_dimension(c.lexeme) as dimension,
+-- A question's words in each language of the searched projects, with what these know of them; one
+-- row without a word where it has none in a language. An aggregate a word: as a join, the planner
+-- would read all words of a language.
+select q.language, q.passages, c.lexeme, lexeme_dimension(c.lexeme) as dimension,
        c.occurrences::integer as count, s.passages_with, s.largest,
        exists (
          select from term_stats t
          where lexeme_dimension(t.lexeme) = lexeme_dimension(c.lexeme) and t.lexeme <> c.lexeme
            and t.language = q.language and t.project_id = any(%(projects)s)
        ) as shared
-from unnest(%(languages)s::text[]) as q (language)
-cross join lateral lexeme_counts(text_lexemes(q.language::regconfig, %(question)s)) as c
+from (
+    select s.language, sum(s.passages)::integer as passages
+    from project_stats s
+    where s.project_id = any(%(projects)s) and s.passages > 0
+    group by s.language
+) q
+left join lateral lexeme_counts(text_lexemes(q.language::regconfig, %(question)s)) as c on true
 cross join lateral (
     select coalesce(sum(t.passages), 0)::integer as passages_with,
            coalesce(max(t.largest), 0)::real as largest
@@ -240,13 +246,14 @@ cross join lateral (
 order by q.language, c.lexeme
 
 -- name: top
+-- Cast before the passages are met: within, each of them would read the text of the vector anew.
 select f.chunk_id, f.score
-from unnest(%(languages)s::text[], %(vectors)s::text[], %(conditions)s::text[])
-    as q (language, vector, condition)
+from unnest(%(languages)s::text[], %(vectors)s::text[]::sparsevec[],
+            %(conditions)s::text[]::tsquery[]) as q (language, vector, condition)
 cross join lateral (
-    select l.chunk_id, -(l.weights <#> q.vector::sparsevec) as score
+    select l.chunk_id, -(l.weights <#> q.vector) as score
     from lexical l
-    where l.lexemes @@ q.condition::tsquery
+    where l.lexemes @@ q.condition
       and l.language = q.language
       and l.project_id = any(%(projects)s) and l.scope = any(%(scopes)s)
       and (%(narrow)s = false or exists (
@@ -263,12 +270,12 @@ limit %(pool)s
 -- name: top_ts_rank_cd
 -- Ranked by the words alone: a place in the condition would count as one of them.
 select f.chunk_id, f.score
-from unnest(%(languages)s::text[], %(words)s::text[], %(conditions)s::text[])
-    as q (language, words, condition)
+from unnest(%(languages)s::text[], %(words)s::text[]::tsquery[],
+            %(conditions)s::text[]::tsquery[]) as q (language, words, condition)
 cross join lateral (
-    select l.chunk_id, ts_rank_cd(l.lexemes, q.words::tsquery)::float8 as score
+    select l.chunk_id, ts_rank_cd(l.lexemes, q.words)::float8 as score
     from lexical l
-    where l.lexemes @@ q.condition::tsquery
+    where l.lexemes @@ q.condition
       and l.language = q.language
       and l.project_id = any(%(projects)s) and l.scope = any(%(scopes)s)
       and (%(narrow)s = false or exists (

@@ -7,12 +7,12 @@ set transaction isolation level repeatable read, read only
 -- A generic plan can't prove the predicate of a model's index, nor see how many rows a filter keeps.
 select set_config('plan_cache_mode', 'force_custom_plan', true),
        set_config('hnsw.ef_search', %(ef_search)s::text, true),
-       set_config('hnsw.iterative_scan', 'strict_order', true),
+       set_config('hnsw.iterative_scan', 'relaxed_order', true),
        set_config('statement_timeout', %(milliseconds)s::text, true)
 
 -- name: guard
 -- One message for both: a leg that fails is rolled back to here, and the other one goes on.
-savepoint leg; set local statement_timeout = {milliseconds}
+savepoint leg; set local statement_timeout = {milliseconds}; set local enable_sort = {sort}
 
 -- name: give_up_leg
 rollback to savepoint leg
@@ -20,15 +20,29 @@ rollback to savepoint leg
 -- name: targets
 select p.id as project_id, p.slug, c.scope, c.state, c.reason,
        c.indexed_marker as indexed_commit, c.last_success, c.chunks, c.chunks_with_vector,
-       c.chunks_refused
+       c.chunks_refused,
+       (select sum(a.chunks) from coverage a where a.tenant_id = %(tenant)s)::bigint as in_all
 from coverage c join projects p on p.id = c.project_id
 where c.tenant_id = %(tenant)s
   and (%(slugs)s::text[] is null or p.slug = any(%(slugs)s))
   and c.scope = any(%(scopes)s)
 order by p.slug, array_position(array['docs', 'adr', 'session'], c.scope)
 
+-- name: count_narrow
+-- How many passages a path or a time lets through, up to a bound.
+select count(*)
+from (
+    select
+    from chunks k
+    join documents d on d.id = k.document_id
+    where d.project_id = any(%(projects)s) and d.scope = any(%(scopes)s)
+      and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
+      and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)
+    limit %(most)s
+) x
+
 -- name: vector_leg
--- The index orders by distance alone; ties at the pool's end are settled outside it.
+-- The index gives them nearly in order, and drops none for being late; the order is made outside.
 select x.chunk_id, 1 - x.distance as score
 from (
     select e.chunk_id, e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions}) as distance
@@ -54,11 +68,22 @@ from (
     from embeddings e
     where e.model_id = {model}
       and e.project_id = any(%(projects)s) and e.scope = any(%(scopes)s)
-      and (%(narrow)s = false or exists (
-        select from chunks k join documents d on d.id = k.document_id
-        where k.id = e.chunk_id
-          and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
-          and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)))
+    offset 0
+) x
+order by x.distance, x.chunk_id
+limit %(pool)s
+
+-- name: vector_leg_narrow
+-- The same from the documents on: of a path or a time few vectors are compared.
+select x.chunk_id, 1 - x.distance as score
+from (
+    select e.chunk_id, e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions}) as distance
+    from documents d
+    join chunks k on k.document_id = d.id
+    join embeddings e on e.chunk_id = k.id and e.model_id = {model}
+    where d.project_id = any(%(projects)s) and d.scope = any(%(scopes)s)
+      and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
+      and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)
     offset 0
 ) x
 order by x.distance, x.chunk_id
@@ -69,24 +94,26 @@ limit %(pool)s
 -- what another ranking than BM25 asks for, none where no passage can meet it.
 select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, l.language, m.matched,
        case when cardinality(m.matched) = 0 then null
-            when %(bm25)s then -(l.weights <#> q.vector::sparsevec)
-            when l.lexemes @@ q.condition::tsquery
-                then ts_rank_cd(l.lexemes, q.condition::tsquery)::float8 end as score,
+            when %(bm25)s then -(l.weights <#> q.vector)
+            when l.lexemes @@ q.condition
+                then ts_rank_cd(l.lexemes, q.condition)::float8 end as score,
        1 - (e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})) as cosine
 from chunks k
 join documents d on d.id = k.document_id
 join projects p on p.id = d.project_id
 left join lexical l on l.chunk_id = k.id
-left join unnest(%(languages)s::text[], %(vectors)s::text[], %(conditions)s::text[])
-    as q (language, vector, condition) on q.language = l.language
+left join unnest(%(languages)s::text[], %(vectors)s::text[]::sparsevec[],
+                 %(conditions)s::text[]::tsquery[]) as q (language, vector, condition)
+    on q.language = l.language
 left join embeddings e on e.chunk_id = k.id and e.model_id = {model}
 cross join lateral (
     select array(
         select t.lexeme
-        from unnest(%(term_languages)s::text[], %(terms)s::text[], %(operands)s::tsquery[])
+        from unnest(%(term_languages)s::text[], %(terms)s::text[], %(operands)s::text[]::tsquery[])
             as t (language, lexeme, operand)
         where t.language = l.language and l.lexemes @@ t.operand
     ) as matched
+    offset 0
 ) m
 where k.id = any(%(chunks)s)
 
@@ -94,23 +121,25 @@ where k.id = any(%(chunks)s)
 -- The same without the vector leg, which was not asked or has failed.
 select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, l.language, m.matched,
        case when cardinality(m.matched) = 0 then null
-            when %(bm25)s then -(l.weights <#> q.vector::sparsevec)
-            when l.lexemes @@ q.condition::tsquery
-                then ts_rank_cd(l.lexemes, q.condition::tsquery)::float8 end as score,
+            when %(bm25)s then -(l.weights <#> q.vector)
+            when l.lexemes @@ q.condition
+                then ts_rank_cd(l.lexemes, q.condition)::float8 end as score,
        null::float8 as cosine
 from chunks k
 join documents d on d.id = k.document_id
 join projects p on p.id = d.project_id
 left join lexical l on l.chunk_id = k.id
-left join unnest(%(languages)s::text[], %(vectors)s::text[], %(conditions)s::text[])
-    as q (language, vector, condition) on q.language = l.language
+left join unnest(%(languages)s::text[], %(vectors)s::text[]::sparsevec[],
+                 %(conditions)s::text[]::tsquery[]) as q (language, vector, condition)
+    on q.language = l.language
 cross join lateral (
     select array(
         select t.lexeme
-        from unnest(%(term_languages)s::text[], %(terms)s::text[], %(operands)s::tsquery[])
+        from unnest(%(term_languages)s::text[], %(terms)s::text[], %(operands)s::text[]::tsquery[])
             as t (language, lexeme, operand)
         where t.language = l.language and l.lexemes @@ t.operand
     ) as matched
+    offset 0
 ) m
 where k.id = any(%(chunks)s)
 

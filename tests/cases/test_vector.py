@@ -75,7 +75,9 @@ class Crowd:
     def leg(self, *wanted: int, held: int = MANY, path_prefix: str | None = None) -> list[int]:
         filters = legs.Filters(wanted, ("docs",), path_prefix, None)
         with legs.open_snapshot(self.database, timeout_seconds=60) as snapshot:
-            found = snapshot.vector_leg(self.space, vector_of("question"), filters, held=held)
+            found = snapshot.vector_leg(
+                self.space, vector_of("question"), filters, held=held, in_all=MANY
+            )
         scores = [scored.score for scored in found]
         assert scores == sorted(scores, reverse=True)
         return [scored.chunk_id for scored in found]

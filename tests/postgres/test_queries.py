@@ -145,6 +145,7 @@ def _run(connection: Connection, room: str, name: str, values: dict[str, Any]) -
             model=sql.Literal(values["model"]),
             dimensions=sql.Literal(values["dimensions"]),
             milliseconds=sql.Literal(values["milliseconds"]),
+            sort=sql.SQL("on"),
         )
     if "savepoint" in text:
         connection.execute("savepoint leg")

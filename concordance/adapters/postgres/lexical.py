@@ -6,13 +6,21 @@ passage must meet `concordance.ranking.threshold`'s, the weights lie in the rows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from concordance.adapters.postgres.database import Connection, fetch_all
 from concordance.models import LexicalRanking
-from concordance.ranking.bm25 import Term, Weighted, idf_share, query_vector, weigh
+from concordance.ranking.bm25 import (
+    Term,
+    Weighted,
+    idf_share,
+    idf_shares,
+    query_vector,
+    weigh,
+)
 from concordance.ranking.candidates import Scored
 from concordance.ranking.threshold import (
     all_of,
@@ -35,14 +43,6 @@ FEW_PASSAGES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
-    """A language of the searched projects, and how many of their passages are in it."""
-
-    language: str
-    passages: int
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """A question in one language, with what the searched projects know of its words.
 
@@ -55,7 +55,8 @@ class Question:
     terms: tuple[Term, ...]
     words: tuple[Weighted, ...]
     vector: str = field(repr=False)
-    bounded: bool = True
+    shares: Mapping[str, float] = field(repr=False)
+    bounded: bool
 
     @property
     def cut(self) -> bool:
@@ -69,15 +70,16 @@ class Question:
 
     def share(self, matched: Sequence[str]) -> float:
         """The share of the question's idf that these of its words hold."""
-        return idf_share(matched, self.terms, self.passages)
+        return idf_share(matched, self.shares)
 
 
 @dataclass(frozen=True, slots=True)
 class _TermRow:
     language: str
-    lexeme: str
-    dimension: int
-    count: int
+    passages: int
+    lexeme: str | None
+    dimension: int | None
+    count: int | None
     passages_with: int
     largest: float
     shared: bool
@@ -95,15 +97,10 @@ def language_lexeme(language: str) -> str:
 
 def read_questions(connection: Connection, text: str, projects: Sequence[int]) -> list[Question]:
     """A question in each language of some projects, with idf and bounds over those projects."""
-    key = {"projects": list(projects)}
-    known = fetch_all(connection, queries("lexical")["languages"], key, Language)
-    rows = fetch_all(
-        connection,
-        queries("lexical")["terms"],
-        key | {"question": text, "languages": [one.language for one in known]},
-        _TermRow,
-    )
-    return [_question(one, [row for row in rows if row.language == one.language]) for one in known]
+    given = {"projects": list(projects), "question": text}
+    rows = fetch_all(connection, queries("lexical")["terms"], given, _TermRow)
+    by_language = groupby(rows, key=lambda row: (row.language, row.passages))
+    return [_question(language, passages, list(own)) for (language, passages), own in by_language]
 
 
 def find(
@@ -197,13 +194,22 @@ def _within(question: Question, words: str | None) -> str | None:
     return None if words is None else either([language_lexeme(question.language)], words)
 
 
-def _question(one: Language, rows: Sequence[_TermRow]) -> Question:
+def _question(language: str, passages: int, rows: Sequence[_TermRow]) -> Question:
     terms = tuple(
-        Term(row.lexeme, row.dimension, row.count, row.passages_with, row.largest) for row in rows
+        Term(row.lexeme, row.dimension, row.count, row.passages_with, row.largest)
+        for row in rows
+        if row.lexeme is not None and row.dimension is not None and row.count is not None
     )
-    words = tuple(weigh(terms, one.passages)[:MOST_WORDS])
-    bounded = not any(row.shared and row.passages_with for row in rows)
-    return Question(one.language, one.passages, terms, words, query_vector(words), bounded)
+    words = tuple(weigh(terms, passages)[:MOST_WORDS])
+    return Question(
+        language=language,
+        passages=passages,
+        terms=terms,
+        words=words,
+        vector=query_vector(words),
+        shares=idf_shares(terms, passages),
+        bounded=not any(row.shared and row.passages_with for row in rows),
+    )
 
 
 def _condition(question: Question, ranking: LexicalRanking) -> str | None:

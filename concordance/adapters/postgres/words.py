@@ -68,7 +68,11 @@ def write_words(connection: Connection, tenant: int, project_id: int) -> None:
 
 
 def settle_weights(connection: Connection, project_id: int) -> list[Drift]:
-    """Weigh a project's passages again where their average length has drifted; returns where."""
+    """Weigh a project's passages again where their average length has drifted; returns where.
+
+    What a run does at its end: words that no passage has any more are swept out, and the text index
+    is brought in order.
+    """
     ask = queries("lexical")
     key = {"project": project_id}
     connection.execute(ask["sweep"], key)
@@ -80,6 +84,7 @@ def settle_weights(connection: Connection, project_id: int) -> list[Drift]:
         connection.execute(ask["weigh_again"], change)
         connection.execute(ask["drop_terms"], change)
         connection.execute(ask["rebuild_terms"], change)
+    connection.execute(ask["tidy_index"])
     return drifted
 
 

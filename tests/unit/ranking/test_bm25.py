@@ -15,6 +15,7 @@ from concordance.ranking.bm25 import (
     grid_length,
     idf,
     idf_share,
+    idf_shares,
     query_vector,
     weigh,
 )
@@ -75,25 +76,25 @@ def test_a_word_counted_in_more_passages_than_there_are_stays_finite() -> None:
     """Between two statements a count may be ahead; no logarithm of a negative number then."""
     (word,) = weigh([term("tea", passages_with=12)], 10)
     assert word.idf == idf(10, 10) > 0
-    assert idf_share(["tea"], [term("tea", passages_with=12)], 10) == 1
+    assert idf_share(["tea"], idf_shares([term("tea", passages_with=12)], 10)) == 1
 
 
 @given(TERMS, st.data())
 def test_a_share_is_a_part_of_the_whole(terms: list[Term], data: st.DataObject) -> None:
     names = [t.lexeme for t in terms]
     some = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
-    share = idf_share(some, terms, 50)
+    share = idf_share(some, idf_shares(terms, 50))
     assert 0 <= share <= 1 + 1e-9
-    assert idf_share(names, terms, 50) == pytest.approx(1 if terms else 0)
-    assert idf_share([*some, "nobody asked"], terms, 50) == share
+    assert idf_share(names, idf_shares(terms, 50)) == pytest.approx(1 if terms else 0)
+    assert idf_share([*some, "nobody asked"], idf_shares(terms, 50)) == share
     if len(some) < len(names):
         more = next(name for name in names if name not in some)
-        assert idf_share([*some, more], terms, 50) > share
+        assert idf_share([*some, more], idf_shares(terms, 50)) > share
 
 
 def test_a_word_that_is_nowhere_keeps_the_share_low() -> None:
     asked = [term("tea", passages_with=50), term("zebra", passages_with=0)]
-    assert idf_share(["tea"], asked, 100) < 0.2
+    assert idf_share(["tea"], idf_shares(asked, 100)) < 0.2
 
 
 @given(st.floats(1, 1e6))
