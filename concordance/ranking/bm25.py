@@ -10,7 +10,7 @@ section 3.4; the idf is the non-negative one of Lucene, ln(1 + (N - df + 0.5) / 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 K1 = 1.2
@@ -69,12 +69,6 @@ def idf_shares(terms: Sequence[Term], passages: int) -> dict[str, float]:
     values = {t.lexeme: t.count * idf(passages, min(t.passages_with, passages)) for t in terms}
     whole = math.fsum(values.values())
     return {lexeme: value / whole if whole else 0.0 for lexeme, value in values.items()}
-
-
-def idf_share(matched: Sequence[str], shares: Mapping[str, float]) -> float:
-    """The share of a question's idf that a passage with some words holds, 0 to 1."""
-    # Exact before it is rounded, so that no order of the words gives another sum.
-    return min(1.0, math.fsum(shares.get(lexeme, 0.0) for lexeme in matched))
 
 
 def grid_length(average: float) -> float:

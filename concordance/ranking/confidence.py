@@ -31,9 +31,9 @@ class Logistic:
 
     def probability(self, features: Sequence[float]) -> float:
         """The model's probability for one passage."""
-        logit = self.intercept + sum(
-            weight * value for weight, value in zip(self.weights, features, strict=True)
-        )
+        logit = self.intercept
+        for weight, value in zip(self.weights, features, strict=True):
+            logit += weight * value
         # Beyond this the exponential would overflow, and the probability is 0 or 1 anyway.
         return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit))))
 
@@ -122,15 +122,14 @@ def _median_without(ordered: Sequence[float], own: float) -> float:
 
 def confidence(model: Confidence, features: Features) -> float:
     """How likely it is that the question is answered by this passage."""
-    match features:
-        case Features(share=None, cosine=None):
-            return 0.0
-        case Features(share=float(share), cosine=None, lead=lead):
-            return model.words.probability((share, lead))
-        case Features(share=None, cosine=float(cosine), lead=lead):
-            return model.vector.probability((cosine, lead))
-        case Features(share=share, cosine=cosine, lead=lead):
-            return model.both.probability((share or 0.0, cosine or 0.0, lead))
+    share, cosine, lead = features.share, features.cosine, features.lead
+    if share is not None and cosine is not None:
+        return model.both.probability((share, cosine, lead))
+    if share is not None:
+        return model.words.probability((share, lead))
+    if cosine is not None:
+        return model.vector.probability((cosine, lead))
+    return 0.0
 
 
 # Round numbers, near what fits on public sets give. `concordance evaluate` measures what they are

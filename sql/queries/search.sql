@@ -4,15 +4,16 @@
 set transaction isolation level repeatable read, read only
 
 -- name: tune
--- A generic plan can't prove the predicate of a model's index, nor see how many rows a filter keeps.
-select set_config('plan_cache_mode', 'force_custom_plan', true),
-       set_config('hnsw.ef_search', %(ef_search)s::text, true),
+select set_config('hnsw.ef_search', %(ef_search)s::text, true),
        set_config('hnsw.iterative_scan', 'relaxed_order', true),
        set_config('statement_timeout', %(milliseconds)s::text, true)
 
 -- name: guard
--- One message for both: a leg that fails is rolled back to here, and the other one goes on.
-savepoint leg; set local statement_timeout = {milliseconds}; set local enable_sort = {sort}
+-- One message for all: a leg that fails is rolled back to here, and the other one goes on.
+savepoint leg;
+set local statement_timeout = {milliseconds};
+set local enable_sort = {sort};
+set local plan_cache_mode = {plans}
 
 -- name: give_up_leg
 rollback to savepoint leg
@@ -91,9 +92,10 @@ limit %(pool)s
 
 -- name: candidates
 -- What both legs say of given passages, and what orders them where they say the same. `condition` is
--- what another ranking than BM25 asks for, none where no passage can meet it.
-select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, l.language, m.matched,
-       case when cardinality(m.matched) = 0 then null
+-- what another ranking than BM25 asks for, none where no passage can meet it; `share` is null where
+-- a passage holds none of the words.
+select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, m.share,
+       case when m.share is null then null
             when %(bm25)s then -(l.weights <#> q.vector)
             when l.lexemes @@ q.condition
                 then ts_rank_cd(l.lexemes, q.condition)::float8 end as score,
@@ -107,20 +109,17 @@ left join unnest(%(languages)s::text[], %(vectors)s::text[]::sparsevec[],
     on q.language = l.language
 left join embeddings e on e.chunk_id = k.id and e.model_id = {model}
 cross join lateral (
-    select array(
-        select t.lexeme
-        from unnest(%(term_languages)s::text[], %(terms)s::text[], %(operands)s::text[]::tsquery[])
-            as t (language, lexeme, operand)
-        where t.language = l.language and l.lexemes @@ t.operand
-    ) as matched
-    offset 0
+    select sum(t.share) as share
+    from unnest(%(term_languages)s::text[], %(shares)s::float8[], %(operands)s::text[]::tsquery[])
+        as t (language, share, operand)
+    where t.language = l.language and l.lexemes @@ t.operand
 ) m
 where k.id = any(%(chunks)s)
 
 -- name: candidates_by_words
 -- The same without the vector leg, which was not asked or has failed.
-select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, l.language, m.matched,
-       case when cardinality(m.matched) = 0 then null
+select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, m.share,
+       case when m.share is null then null
             when %(bm25)s then -(l.weights <#> q.vector)
             when l.lexemes @@ q.condition
                 then ts_rank_cd(l.lexemes, q.condition)::float8 end as score,
@@ -133,20 +132,17 @@ left join unnest(%(languages)s::text[], %(vectors)s::text[]::sparsevec[],
                  %(conditions)s::text[]::tsquery[]) as q (language, vector, condition)
     on q.language = l.language
 cross join lateral (
-    select array(
-        select t.lexeme
-        from unnest(%(term_languages)s::text[], %(terms)s::text[], %(operands)s::text[]::tsquery[])
-            as t (language, lexeme, operand)
-        where t.language = l.language and l.lexemes @@ t.operand
-    ) as matched
-    offset 0
+    select sum(t.share) as share
+    from unnest(%(term_languages)s::text[], %(shares)s::float8[], %(operands)s::text[]::tsquery[])
+        as t (language, share, operand)
+    where t.language = l.language and l.lexemes @@ t.operand
 ) m
 where k.id = any(%(chunks)s)
 
 -- name: candidates_by_vector
 -- The same without the lexical leg.
-select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, null::text as language,
-       '{{}}'::text[] as matched, null::float8 as score,
+select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, null::float8 as share,
+       null::float8 as score,
        1 - (e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})) as cosine
 from chunks k
 join documents d on d.id = k.document_id

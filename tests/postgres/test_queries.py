@@ -119,7 +119,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "summary": Jsonb({}),
         "tenant": tenant,
         "term_languages": ["english", "english"],
-        "terms": ["queue", "it's"],
+        "shares": [0.75, 0.25],
         "threshold": 0.2,
         "vector": "[1,0,0,0,0,0,0,0]",
         "vectors": ["[1,0,0,0,0,0,0,0]"],
@@ -146,6 +146,7 @@ def _run(connection: Connection, room: str, name: str, values: dict[str, Any]) -
             dimensions=sql.Literal(values["dimensions"]),
             milliseconds=sql.Literal(values["milliseconds"]),
             sort=sql.SQL("on"),
+            plans=sql.SQL("auto"),
         )
     if "savepoint" in text:
         connection.execute("savepoint leg")

@@ -60,6 +60,13 @@ def fetch_all(
         return cursor.execute(query, parameters).fetchall()
 
 
+def fetch_rows(
+    connection: Connection, query: LiteralString | pgsql.Composed, parameters: Parameters
+) -> list[tuple[Any, ...]]:
+    """All rows of a query as they come, for the hundreds that every search reads."""
+    return connection.execute(query, parameters).fetchall()
+
+
 def fetch_one(
     connection: Connection, query: LiteralString, parameters: Parameters, row: type[Row]
 ) -> Row | None:

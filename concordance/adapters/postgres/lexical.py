@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from concordance.adapters.postgres.database import Connection, fetch_all
+from concordance.adapters.postgres.database import Connection, fetch_all, fetch_rows
 from concordance.models import LexicalRanking
 from concordance.ranking.bm25 import (
     Term,
     Weighted,
-    idf_share,
     idf_shares,
     query_vector,
     weigh,
@@ -67,10 +66,6 @@ class Question:
     def lexemes(self) -> list[str]:
         """The words that are looked for."""
         return [word.lexeme for word in self.words]
-
-    def share(self, matched: Sequence[str]) -> float:
-        """The share of the question's idf that these of its words hold."""
-        return idf_share(matched, self.shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +129,7 @@ def score_parameters(questions: Sequence[Question], ranking: LexicalRanking) -> 
         "vectors": [q.vector for q in questions],
         "conditions": [_condition(q, ranking) for q in questions],
         "bm25": ranking is LexicalRanking.BM25,
-        "terms": [lexeme for q in questions for lexeme in q.lexemes],
+        "shares": [q.shares[lexeme] for q in questions for lexeme in q.lexemes],
         "operands": [quote(lexeme) for q in questions for lexeme in q.lexemes],
         "term_languages": [q.language for q in questions for _ in q.lexemes],
     }
@@ -157,7 +152,7 @@ class _Asked:
         possible = [(question, words) for question, words in asked if words is not None]
         if not possible:
             return []
-        return fetch_all(
+        found = fetch_rows(
             self.connection,
             queries("lexical")[name],
             self.filters
@@ -167,8 +162,8 @@ class _Asked:
                 "conditions": [either(self.places, words) for _, words in possible],
                 "words": [words for _, words in possible],
             },
-            Scored,
         )
+        return [Scored(chunk_id, score) for chunk_id, score in found]
 
 
 def _best(asked: _Asked, question: Question) -> list[Scored]:

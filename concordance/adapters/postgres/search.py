@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, LiteralString, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from concordance.adapters.postgres.database import (
     Connection,
     Database,
     fetch_all,
+    fetch_rows,
     fetch_value,
     translate,
 )
@@ -37,7 +39,6 @@ from concordance.ranking.calibration import Calibration
 from concordance.ranking.candidates import Known, Scored
 from sql import queries
 
-Row = TypeVar("Row")
 T = TypeVar("T")
 
 # Up to here every vector of the scope is compared; measured faster than HNSW with a filter.
@@ -115,19 +116,6 @@ class StoredPassage:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class _CandidateRow:
-    chunk_id: int
-    slug: str
-    kind: str
-    name: str
-    ordinal: int
-    language: str | None
-    matched: list[str]
-    score: float | None
-    cosine: float | None
-
-
 class Snapshot:
     """One read-only view of the index: everything asked of it is of the same moment."""
 
@@ -169,7 +157,8 @@ class Snapshot:
         return self._guarded(
             lambda connection: lexical.find(
                 connection, questions, filters.parameters(), filters.places, ranking=ranking
-            )
+            ),
+            anew=True,
         )
 
     def vector_leg(
@@ -190,11 +179,11 @@ class Snapshot:
         if not self._compare_all(filters, held, in_all):
             # Without statistics, as after a mass of writes, the planner would sort every vector.
             query = _shaped(self._ask["vector_leg"], space)
-            found = self._leg(query, parameters, Scored, sort=False)
+            found = self._scored(query, parameters, sort=False)
             if len(found) >= min(POOL, held):
                 return found
         name = "vector_leg_narrow" if parameters["narrow"] else "vector_leg_exact"
-        return self._leg(_shaped(self._ask[name], space), parameters, Scored)
+        return self._scored(_shaped(self._ask[name], space), parameters)
 
     def _compare_all(self, filters: Filters, held: int, in_all: int) -> bool:
         """Whether comparing every vector is as good as asking the index, or better."""
@@ -229,22 +218,19 @@ class Snapshot:
             name = "candidates" if questions else "candidates_by_vector"
             query = _shaped(self._ask[name], space)
             given["vector"] = vector_as_text(vector)
-        rows = self._leg(query, given, _CandidateRow)
-        by_language = {q.language: q for q in questions}
+        rows = self._guarded(lambda connection: fetch_rows(connection, query, given))
         return [
             Known(
-                chunk_id=row.chunk_id,
-                slug=row.slug,
-                kind=row.kind,
-                name=row.name,
-                ordinal=row.ordinal,
-                lexical_score=row.score,
-                share=by_language[row.language].share(row.matched)
-                if row.language and row.matched
-                else 0.0,
-                vector_score=row.cosine,
+                chunk_id=chunk_id,
+                slug=slug,
+                kind=kind,
+                name=name,
+                ordinal=ordinal,
+                lexical_score=score,
+                share=min(1.0, share or 0.0),  # sums of shares may pass 1 by rounding
+                vector_score=cosine,
             )
-            for row in rows
+            for chunk_id, slug, kind, name, ordinal, share, score, cosine in rows
         ]
 
     def passages(self, tenant: int, chunks: Sequence[int]) -> dict[int, StoredPassage]:
@@ -257,21 +243,25 @@ class Snapshot:
         )
         return {row.chunk_id: row for row in rows}
 
-    def _leg(
-        self, query: Any, parameters: dict[str, Any], row: type[Row], *, sort: bool = True
-    ) -> list[Row]:
-        return self._guarded(
-            lambda connection: fetch_all(connection, query, parameters, row), sort=sort
+    def _scored(self, query: Any, given: dict[str, Any], *, sort: bool = True) -> list[Scored]:
+        rows = self._guarded(
+            lambda connection: fetch_rows(connection, query, given), sort=sort, anew=True
         )
+        return [Scored(chunk_id, score) for chunk_id, score in rows]
 
-    def _guarded(self, work: Callable[[Connection], T], *, sort: bool = True) -> T:
+    def _guarded(
+        self, work: Callable[[Connection], T], *, sort: bool = True, anew: bool = False
+    ) -> T:
         """Statements after a savepoint: where they fail, the other leg can still answer.
 
-        Without `sort` the planner takes an index that gives the order, where there is one.
+        Without `sort` the planner takes an index that gives the order, where there is one. What is
+        planned `anew` sees its values: a general plan can't prove the predicate of a model's index,
+        nor how many rows a condition keeps.
         """
         guard = pgsql.SQL(self._ask["guard"]).format(
             milliseconds=pgsql.Literal(_milliseconds(self._deadline)),
             sort=pgsql.SQL("on" if sort else "off"),
+            plans=pgsql.SQL("force_custom_plan" if anew else "auto"),
         )
         self._connection.execute(guard)
         try:
@@ -314,8 +304,13 @@ def _milliseconds(deadline: float) -> int:
 
 def _shaped(query: LiteralString, space: StoredSpace) -> pgsql.Composed:
     """The statement with the model's number, type and width written in, as its index needs them."""
+    return _written(query, space.id, space.dimensions)
+
+
+@cache
+def _written(query: LiteralString, model: int, dimensions: int) -> pgsql.Composed:
     return pgsql.SQL(query).format(
-        model=pgsql.Literal(space.id),
-        type=pgsql.SQL("vector" if space.dimensions <= WIDEST_VECTOR else "halfvec"),
-        dimensions=pgsql.Literal(space.dimensions),
+        model=pgsql.Literal(model),
+        type=pgsql.SQL("vector" if dimensions <= WIDEST_VECTOR else "halfvec"),
+        dimensions=pgsql.Literal(dimensions),
     )
