@@ -49,7 +49,7 @@ def search(  # noqa: PLR0913 - one parameter an option
     ] = Fusion.CONVEX,
     threshold: Annotated[
         float | None,
-        Parameter(help="Least confidence of a hit, 0 to 1; by default the project's own, or 0.2."),
+        Parameter(help="Least confidence of a hit, 0 to 1; by default the project's own, or 0.1."),
     ] = None,
     full: Annotated[bool, Parameter(negative=(), help="Show each passage whole.")] = False,
     deadline: Annotated[float, Parameter(help="Seconds for the whole answer.")] = 5.0,

@@ -140,5 +140,7 @@ DEFAULT = Confidence(
     vector=Logistic(-2.0, (3.0, 4.0)),
 )
 
-# The least confidence that a hit must have where neither the caller nor a calibration says.
-DEFAULT_THRESHOLD = 0.2
+# The least confidence that a hit must have where neither the caller nor a calibration says. Of 100
+# right passages 94 to 99 have it, measured on five public sets: one that is not shown costs more
+# than a wrong one that is shown with its low confidence.
+DEFAULT_THRESHOLD = 0.1

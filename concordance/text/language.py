@@ -18,9 +18,13 @@ AUTO = "auto"
 FALLBACK = "simple"
 # More tells nothing new, and takes longer.
 LOOKED_AT = 2_000
-# Below this the detector is as often wrong as right.
-LEAST_CHARACTERS = 40
-LEAST_PROBABILITY = 0.9
+# Measured on 20,000 German and English texts of up to 500 characters: at this probability one in a
+# thousand was taken for another language that has a stemmer, at most and at any length; below this
+# length most stay unrecognised.
+LEAST_CHARACTERS = 20
+LEAST_PROBABILITY = 0.5
+DETECTION_VERSION = 2
+"""Raised whenever the same text may be taken for another language than before."""
 
 CONFIGURATIONS = {
     "ar": "arabic",
