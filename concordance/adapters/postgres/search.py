@@ -46,6 +46,8 @@ EXACT_UP_TO = 20_000
 # The same where less than this share of all passages is searched: the index would meet so many
 # others that it takes longer, and loses some of the nearest (measured, 0.94 of them left at 1 %).
 LEAST_SHARE = 0.1
+# But not beyond this many, which would be read from disk.
+EXACT_AT_MOST = 100_000
 # Beyond this HNSW holds half precision only; see create_vector_index.
 WIDEST_VECTOR = 2_000
 
@@ -187,7 +189,7 @@ class Snapshot:
 
     def _compare_all(self, filters: Filters, held: int, in_all: int) -> bool:
         """Whether comparing every vector is as good as asking the index, or better."""
-        bound = max(EXACT_UP_TO, int(LEAST_SHARE * in_all))
+        bound = max(EXACT_UP_TO, min(int(LEAST_SHARE * in_all), EXACT_AT_MOST))
         if held <= bound:
             return True
         given = filters.parameters() | {"most": bound + 1}
