@@ -41,9 +41,9 @@ class ChunkSizes:
         ValueError: `target` is not positive, or another size is negative.
     """
 
-    target: int = 1200
+    target: int = 1600
     overlap: int = 150
-    window: int = 200
+    window: int = 400
 
     def __post_init__(self) -> None:
         if self.target < 1 or self.overlap < 0 or self.window < 0:

@@ -41,7 +41,7 @@ def test_long_texts_that_differ_at_their_end_differ_oll_2(
     make_index: IndexMaker, tmp_path: Path, provider: FakeOllama, database_url: str
 ) -> None:
     provider.models["nomic-embed-text:latest"] = FakeModel(context_tokens=200)
-    same = " ".join(f"word{n}" for n in range(200))
+    same = " ".join(f"word{n}" for n in range(300))
     pages: dict[str, str | bytes] = {
         f"docs/{end}.md": f"# Page\n\n{same} {end}\n" for end in ("one", "two")
     }

@@ -174,7 +174,7 @@ def test_plain_text_is_cut_at_paragraphs_and_keeps_the_path_given() -> None:
 
 
 def test_fingerprint_holds_the_version_and_the_sizes() -> None:
-    assert chunker_fingerprint(ChunkSizes()) == "v1-t1200-o150-w200"
+    assert chunker_fingerprint(ChunkSizes()) == "v1-t1600-o150-w400"
     assert chunker_fingerprint(SMALL) != chunker_fingerprint(ChunkSizes())
 
 
