@@ -8,10 +8,11 @@ from concordance.errors import SourceError
 from concordance.indexing.plan import skipped_by
 from concordance.indexing.scopes import Placed, place
 from concordance.models import DocumentStatus, Explanation, Scope
-from concordance.reading import read_adr_folder
+from concordance.reading import read_adr_folder, readable_name
 from concordance.resources import Resources
 from concordance.settings import Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint
+from concordance.text.scrubbing import has_mark
 
 
 def explain(resources: Resources, slug: str, path: str) -> Explanation:
@@ -21,7 +22,9 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
         UnknownProject: `projects.toml` has no project of that slug.
     """
     project = resources.project(slug)
-    name = _as_stored(path.removeprefix("./"))
+    scrubber = resources.scrubber(project)
+    asked = _as_stored(path.removeprefix("./"))
+    name = scrubber.name(asked)
     stored = projects.find_project(resources.database, resources.tenant, slug)
     detail = None
     if stored is not None:
@@ -29,7 +32,7 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
             detail = detail or documents.find_document(resources.database, stored.id, kind, name)
     commit = _indexed_commit(resources, slug)
     entry, adr_dir, looked = _at_commit(resources, project, name, commit)
-    placed = place(name, project.scopes, adr_dir)
+    placed = place(asked, project.scopes, adr_dir)
     if detail is not None:
         return _stored(project, name, detail, placed)
     return Explanation(
@@ -125,4 +128,8 @@ def _at_commit(
         # The repository lies on another machine, or was removed; the rows still tell.
         return None, None, False
     wanted = name.encode()
-    return next((e for e in entries if e.path == wanted), None), adr_dir, True
+    found = next((e for e in entries if e.path == wanted), None)
+    if found is None and has_mark(name):
+        scrub = resources.scrubber(project).name
+        found = next((e for e in entries if scrub(readable_name(e.path)[0]) == name), None)
+    return found, adr_dir, True

@@ -20,6 +20,7 @@ from concordance.resources import CredentialSource, Resources
 from concordance.settings import Project, Settings
 from concordance.text.chunking import chunker_fingerprint
 from concordance.text.cutting import ChunkSizes
+from concordance.text.scrubbing import Scrubber
 
 # Goes up when the words of a passage are computed in another way.
 LEXEMES_VERSION = 2
@@ -45,7 +46,8 @@ def chunker() -> str:
 
 def row_fingerprint(project: Project) -> str:
     """How a text of this project becomes rows: its chunks, and the words they are found by."""
-    return f"{chunker()}/{project.language}/{LEXEMES_VERSION}"
+    scrubbed = Scrubber(on=project.scrub).fingerprint
+    return f"{chunker()}/{project.language}/{LEXEMES_VERSION}/{scrubbed}"
 
 
 def rules_fingerprint(project: Project, settings: Settings) -> str:
