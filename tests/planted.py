@@ -62,7 +62,7 @@ def planted(seed: int = 7) -> dict[str, tuple[str, str]]:
         "slack": (
             "bot `{}`",
             "xo"
-            + "xb-"
+            "xb-"
             + keys.of(12, string.digits)
             + "-"
             + keys.of(12, string.digits)
@@ -72,12 +72,7 @@ def planted(seed: int = 7) -> dict[str, tuple[str, str]]:
         "slack webhook": (
             "post to https://{}",
             "hooks.slack"
-            + ".com/services/T"
-            + keys.of(8).upper()
-            + "/B"
-            + keys.of(10).upper()
-            + "/"
-            + keys.of(24),
+            ".com/services/T" + keys.of(8).upper() + "/B" + keys.of(10).upper() + "/" + keys.of(24),
         ),
         "stripe": ("charge with {}.", "sk" + "_live_" + keys.of(24)),
         "openai": (
@@ -113,5 +108,5 @@ def planted(seed: int = 7) -> dict[str, tuple[str, str]]:
 
 def traces(key: str) -> list[str]:
     """What of a key may be found nowhere: itself, or each line of a long one."""
-    lines = [line for line in key.split("\n") if "KEY---" not in line and len(line) > 20]  # noqa: PLR2004 - the last may be short
+    lines = [line for line in key.split("\n") if "KEY---" not in line and len(line) > 20]
     return lines or [key]

@@ -28,6 +28,19 @@ from concordance.indexing.purge import Change, KeptDocument, KeptPassage
 from concordance.models import Scope
 from sql import queries
 
+_REWRITES = (
+    "rewrite_documents",
+    "rewrite_chunks",
+    "rewrite_lexical",
+    "rewrite_term_stats",
+    "rewrite_embeddings",
+    "rewrite_coverage",
+    "rewrite_embedding_backlog",
+    "rewrite_recorded_questions",
+    "rewrite_runs",
+    "rewrite_projects",
+)
+
 Look = Callable[[KeptDocument, Sequence[KeptPassage]], Change | None]
 Scrub = Callable[[str], str]
 
@@ -173,9 +186,8 @@ def rewrite_tables(database: Database) -> None:
     """Write the tables' files anew, without old versions of rows; nobody reads them meanwhile."""
     ask = queries("purges")
     with database.session() as connection:
-        for name in sorted(ask):
-            if name.startswith("rewrite_"):
-                connection.execute(ask[name])
+        for name in _REWRITES:
+            connection.execute(ask[name])
 
 
 def _scrubbed(value: Any, scrub: Scrub) -> Any:
