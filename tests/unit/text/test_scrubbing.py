@@ -23,10 +23,31 @@ PLANTED = planted()
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=300)
 # Pieces that rules look for, so that texts are made which nearly hold a secret.
 PIECES = st.sampled_from(
-    [*(line.format(key) for line, key in PLANTED.values())]
-    + ["password = ", "token: ", '"', "'", "[secret: ", "[secret: jwt]", "]", "://", "@", ":", "\n"]
-    + ["-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "\r\n", "\\n", "eyJ", "Basic "]
-    + ["AKIA", "sk-", "=", "==", " is ", "<", ">", "`", "curl -u a:", "é", "\u2028", "\r", "  "]
+    [
+        *(line.format(key) for line, key in PLANTED.values()),
+        *[
+            "password = ",
+            "token: ",
+            '"',
+            "'",
+            "[secret: ",
+            "[secret: jwt]",
+            "]",
+            "://",
+            "@",
+            ":",
+            "\n",
+        ],
+        *[
+            "-----BEGIN PRIVATE KEY-----",
+            "-----END PRIVATE KEY-----",
+            "\r\n",
+            "\\n",
+            "eyJ",
+            "Basic ",
+        ],
+        *["AKIA", "sk-", "=", "==", " is ", "<", ">", "`", "curl -u a:", "é", "\u2028", "\r", "  "],
+    ]
 )
 SOUPS = st.lists(PIECES | st.text(max_size=12), max_size=20).map("".join)
 
