@@ -5,6 +5,7 @@ from __future__ import annotations
 from concordance.adapters.git import TreeEntry
 from concordance.adapters.postgres import coverage, documents, projects
 from concordance.errors import SourceError
+from concordance.indexing.documents import Kind
 from concordance.indexing.plan import skipped_by
 from concordance.indexing.scopes import Placed, place
 from concordance.models import DocumentStatus, Explanation, Scope
@@ -14,6 +15,8 @@ from concordance.settings import Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint
 from concordance.text.scrubbing import has_mark
 
+KINDS: tuple[Kind, ...] = ("file", "session")
+
 
 def explain(resources: Resources, slug: str, path: str) -> Explanation:
     """What is known of a path, in the rows, in the rules and at the commit on this machine.
@@ -22,14 +25,11 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
         UnknownProject: `projects.toml` has no project of that slug.
     """
     project = resources.project(slug)
-    scrubber = resources.scrubber(project)
     asked = _as_stored(path.removeprefix("./"))
-    name = scrubber.name(asked)
-    stored = projects.find_project(resources.database, resources.tenant, slug)
-    detail = None
-    if stored is not None:
-        for kind in ("file", "session"):
-            detail = detail or documents.find_document(resources.database, stored.id, kind, name)
+    name, detail = asked, _stored_as(resources, slug, asked)
+    if detail is None:
+        name = resources.scrubber(project).name(asked)
+        detail = None if name == asked else _stored_as(resources, slug, name)
     commit = _indexed_commit(resources, slug)
     entry, adr_dir, looked = _at_commit(resources, project, name, commit)
     placed = place(asked, project.scopes, adr_dir)
@@ -49,6 +49,16 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
         chunks_with_vector=0,
         chunks_refused=0,
     )
+
+
+def _stored_as(resources: Resources, slug: str, name: str) -> documents.DocumentDetail | None:
+    """What is stored under a name, of a file or else of a session."""
+    stored = projects.find_project(resources.database, resources.tenant, slug)
+    detail = None
+    if stored is not None:
+        for kind in KINDS:
+            detail = detail or documents.find_document(resources.database, stored.id, kind, name)
+    return detail
 
 
 def _stored(

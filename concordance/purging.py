@@ -96,6 +96,7 @@ def _purge_held(
             held,
             batch,
             lambda document, passages: scrub_stored(document, passages, scrubber),
+            now=resources.clock(),
         )
         changed += len(changes)
         for change in changes:

@@ -35,6 +35,7 @@ from concordance.reading import language_chooser, list_files, read_files, read_s
 from concordance.resources import Resources
 from concordance.settings import Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint, rules_fingerprint
+from concordance.text.scrubbing import Scrubber
 
 # A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
@@ -238,7 +239,7 @@ def close_attempt(
         projects.check_hold(connection, held)
         if source.marker is not None and Scope.SESSION not in source.scopes:
             documents.stamp_commit(connection, held.project_id, source.scopes, source.marker)
-            named = resources.scrubber(project).optional(branch)
+            named = Scrubber(on=project.scrub).optional(branch)
             projects.set_branch(connection, held.project_id, named)
         settle_weights(connection, held.project_id)
         coverage.close_attempt(

@@ -57,6 +57,7 @@ _ENVIRONMENT: Final = re.compile(
     r"[ \t>#-]*(?:(?:export|set|ENV|ARG|declare -x|-e|--env)[ \t]+)*[\"']?[A-Z][A-Z0-9_]*"
 )
 _BEFORE: Final = 120
+_QUERY: Final = re.compile(r"[?&][\w.-]*$")  # of an address: the next `&` ends a value
 _VARIABLE: Final = re.compile(
     r"\$\{?[A-Za-z_][\w.:-]*\}?|\$\(.*\)|<[^<>]*>|\{\{?[^{}]*\}?\}|%\(?\w+\)?[sd%]?|\[.*\]|\(.*\)|[&*!]\w+"
 )
@@ -183,6 +184,9 @@ def assigned_values(text: str) -> Iterator[tuple[int, int, str]]:
         value = match[kind]
         bare = kind == "bare"
         if bare:
+            if _QUERY.search(_line_before(text, match.start())):
+                value = value.partition("&")[0]
+                end = start + len(value)
             end -= len(value) - len(value.rstrip(".:!?*_" if value[-1:] != "=" else "."))
             value = text[start:end]
         if value and _is_secret(text, match, value[:_JUDGED], bare=bare):

@@ -50,6 +50,8 @@ update coverage set fingerprint = null where project_id = %(project)s
 
 -- name: account
 select scope, attempt_error, embedding_error from coverage where project_id = %(project)s
+order by scope
+for update
 
 -- name: change_account
 update coverage

@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from concordance.errors import ConcordanceError
 from concordance.index import Index
-from concordance.models import DocumentStatus, FileOrigin, Scope, SearchRequest
+from concordance.models import DocumentStatus, FileOrigin, Fusion, Scope, SearchRequest
 from concordance.settings import Project, SessionSource
 from tests.conftest import IndexMaker
 from tests.fake_ollama import FakeOllama
@@ -160,7 +160,9 @@ def test_a_name_with_a_key_is_kept_apart_found_explained_renamed_and_deleted(
     assert told.in_index
     assert told.scope is Scope.DOCS
     assert told.path in names
-    hits = index.search(SearchRequest(text="kettles github", fusion="lexical", threshold=0.0)).hits
+    hits = index.search(
+        SearchRequest(text="kettles github", fusion=Fusion.LEXICAL, threshold=0.0)
+    ).hits
     assert isinstance(hits[0].origin, FileOrigin)
     assert (hits[0].origin.path, hits[0].origin.link) == (told.path, None)
 

@@ -78,10 +78,13 @@ def document_ids(database: Database, project_id: int) -> list[int]:
         return [row[0] for row in rows.fetchall()]
 
 
-def purge_documents(
-    database: Database, tenant: int, held: Hold, ids: Sequence[int], look: Look
+def purge_documents(  # noqa: PLR0913 - what is changed, and by what
+    database: Database, tenant: int, held: Hold, ids: Sequence[int], look: Look, *, now: datetime
 ) -> list[Change]:
-    """Change some documents by what `look` says of each, in one transaction."""
+    """Change some documents by what `look` says of each, in one transaction.
+
+    Coverage is counted in it as well: no moment and no end of this process leaves it saying more.
+    """
     ask = queries("purges")
     key = {"documents": list(ids)}
     with database.transaction() as connection:
@@ -98,16 +101,20 @@ def purge_documents(
             if (change := look(document, passages[document.id])) is not None
         ]
         if changes:
-            _change(connection, tenant, held, changes, passages)
+            titles = {document.id: document.title for document in found}
+            _change(connection, tenant, held, changes, passages, titles)
+            coverage.recount(connection, held.project_id, list(Scope), now=now)
+            connection.execute(ask["unsettle"], {"project": held.project_id})
     return changes
 
 
-def _change(
+def _change(  # noqa: PLR0913, PLR0917 - what was there and what becomes of it
     connection: Connection,
     tenant: int,
     held: Hold,
     changes: Sequence[Change],
     before: dict[int, list[KeptPassage]],
+    titles: dict[int, str | None],
 ) -> None:
     ask = queries("purges")
     changed = [change.document.id for change in changes]
@@ -120,16 +127,18 @@ def _change(
         )
         known = {passage.id: passage for passage in before[change.document.id]}
         for passage in change.passages:
-            named = passage.hash_under(change.document.title)
-            if passage != known[passage.id] or passage.titled:
-                connection.execute(ask["change_passage"], asdict(passage) | {"content_hash": named})
+            old = known[passage.id]
+            hashed = passage.hash_under(change.document.title)
+            if passage != old or hashed != old.hash_under(titles[change.document.id]):
+                connection.execute(
+                    ask["change_passage"], asdict(passage) | {"content_hash": hashed}
+                )
     connection.execute(ask["drop_vectors"], {"documents": changed})
     connection.execute(queries("documents")["reuse_vectors"], {"documents": changed})
     analyse_passages(connection, held.project_id, changed)
     write_words(connection, tenant, held.project_id)
     # A word that no passage holds any more stays as a row with the count 0: it may be the secret.
     connection.execute(queries("lexical")["sweep"], {"project": held.project_id})
-    connection.execute(ask["unsettle"], {"project": held.project_id})
     queue_texts(connection, changed)
 
 
@@ -152,6 +161,7 @@ def purge_account(
     key = {"project": held.project_id}
     with database.transaction() as connection:
         check_hold(connection, held)
+        keep_models(connection, held.project_id)
         settle_weights(connection, held.project_id)
         for account in fetch_all(connection, ask["account"], key, _Account):
             errors = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -90,9 +91,9 @@ def test_a_second_time_there_is_nothing_to_change() -> None:
 
 @pytest.mark.parametrize("field", ["name", "source", "title", "reason"])
 def test_each_text_of_the_row_is_scrubbed(field: str) -> None:
-
     key = PLANTED["aws access key"][1]
-    change = scrub_stored(replace(DOCUMENT, **{field: f"of {key} it"}), (), SCRUBBER)
+    texts: dict[str, Any] = {field: f"of {key} it"}
+    change = scrub_stored(replace(DOCUMENT, **texts), (), SCRUBBER)
     assert change is not None
     assert key not in repr(change)
 

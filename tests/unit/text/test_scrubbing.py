@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import tarfile
 import time
+from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,6 +22,8 @@ from concordance.text.scrubbing import MARK, Scrubber, has_mark
 from tests.planted import Keys, planted, traces
 
 SCRUBBER = Scrubber()
+CORPORA = sorted((Path(__file__).parents[4] / "shared" / "corpora").glob("*.tar.gz"))
+EXPECTED = {"rclone": 8, "vertx-zero": 8}
 PLANTED = planted()
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=300)
 # Pieces that rules look for, so that texts are made which nearly hold a secret.
@@ -108,6 +113,7 @@ def test_a_mark_names_the_kind() -> None:
         "gh" + "p_" + "x" * 36,
         "class='sk-fading-circle-with-a-long-name'",
         "docker run -u 1000:1000 image",
+        "https://example.org/reset?token=<token>&user=me",
         "",
     ],
 )
@@ -170,6 +176,11 @@ def test_a_value_longer_than_it_is_judged_by_is_taken_whole() -> None:
         done = SCRUBBER.text(text)
         assert not any(value[at : at + 20] in done for at in range(0, 2_980, 20))
     assert done.endswith('" # and more')
+
+
+def test_a_value_in_an_address_ends_at_the_next_one() -> None:
+    text = f"https://x.example.org/?token={Keys().of(24)}&user=me"
+    assert SCRUBBER.text(text) == "https://x.example.org/?token=[secret: secret value]&user=me"
 
 
 def test_where_it_is_off_nothing_changes() -> None:
@@ -236,6 +247,25 @@ def test_names_lose_keys_and_stay_apart(kind: str, path: str) -> None:
         assert first != second
         assert re.search(r"\[secret: [a-z0-9 ]+\]-[0-9a-f]{8}", first)
     assert SCRUBBER.name("docs/guide.md") == "docs/guide.md"
+
+
+@pytest.mark.skipif(not CORPORA, reason="the corpora are not beside this checkout")
+@pytest.mark.parametrize("path", CORPORA, ids=lambda path: path.name.split(".")[0])
+def test_documentation_of_real_projects_keeps_its_text(path: Path) -> None:
+    """At most 10 marks in a tree, and in most of them none: all are credentials by their form."""
+    counts: Counter[str] = Counter()
+    with tarfile.open(path) as tree:
+        for entry in tree:
+            if not entry.isfile() or not entry.name.lower().endswith((".md", ".mdx", ".markdown")):
+                continue
+            read = tree.extractfile(entry)
+            assert read is not None
+            text = read.read().decode("utf-8", "replace")
+            done = SCRUBBER.scrub(text)
+            counts.update(done.counts)
+            assert LINE_END.findall(done.text) == LINE_END.findall(text)
+            assert SCRUBBER.text(done.text) == done.text
+    assert sum(counts.values()) <= EXPECTED.get(path.name.split(".")[0], 0), counts
 
 
 LONG = 3_000_000
