@@ -177,6 +177,11 @@ _CURL_USER: Final = re.compile(
     r"(?P<user>[^\s:\"']{0,64}):(?P<password>[^\s\"']{3,128})"
 )
 _CURL_WINDOW: Final = 300
+_COMMAND_PASSWORD: Final = re.compile(
+    r"(?:\bsshpass -p ?|\b(?:mysql|mysqldump|mariadb)\b[^\r\n]{0,80}? -p"
+    r"|\bredis-cli\b[^\r\n]{0,80}? -a )"
+    r"[\"']?(?P<password>[^\s\"'-][^\s\"']{2,128})"
+)
 _SHORTEST_BEARER: Final = 16
 
 
@@ -192,7 +197,7 @@ def find_secrets(text: str) -> Iterator[Found]:
     yield from _sk_keys(text)
     yield from _url_passwords(text)
     yield from _headers(text)
-    yield from _curl_users(text)
+    yield from _commands(text)
     for start, end, kind in assigned_values(text):
         yield Found(start, end, kind)
 
@@ -271,7 +276,11 @@ def _is_random(value: str) -> bool:
     )
 
 
-def _curl_users(text: str) -> Iterator[Found]:
+def _commands(text: str) -> Iterator[Found]:
+    if any(command in text for command in ("sshpass", "mysql", "mariadb", "redis-cli")):
+        for match in _COMMAND_PASSWORD.finditer(text):
+            if not is_placeholder(match["password"], words=("pass", "password", "passwd")):
+                yield Found(match.start("password"), match.end("password"), "password")
     if "curl" not in text:
         return
     for match in _CURL_USER.finditer(text):

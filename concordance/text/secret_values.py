@@ -16,13 +16,14 @@ from typing import Final
 # What a value is judged by; what is longer is taken whole once it is judged.
 LONGEST: Final = 256
 _KEYWORD: Final = re.compile(
-    r"(?i)pass(?:word|wd|phrase|code)|p(?:s)?wd|secret|token|key|credential"
+    r"(?i)pass(?:wor[dt]|wd|phrase|code)|p(?:s)?wd|[_-]pass|identified|secret|token|key|credential"
 )
-_PASSWORDS: Final = r"pass(?:word|wd|phrase|code)|p(?:s)?wd"
+_PASSWORDS: Final = r"pass(?:wor[dt]|wd|phrase|code)|p(?:s)?wd|(?<=[_-])pass|identified[ ]by"
 _SECRETS: Final = (
-    r"(?:client|app|shared|consumer|webhook|signing|jwt)?[_.-]?secret(?:[_.-]?(?:access|api))?(?:[_.-]?key)?"
+    r"(?:client|app|shared|consumer|webhook|signing|jwt)?[ _.-]?secret"
+    r"(?:[ _.-]?(?:access|api))?(?:[ _.-]?key)?"
     r"|(?:api|access|private|encryption|signing|master|account|auth|service|shared|storage|session|admin"
-    r"|deploy|license|app|subscription|function)[_.-]?key"
+    r"|deploy|license|app|subscription|function)[ _.-]?key"
     r"(?:[_.-]?id(?=[\\\"']{0,4}[ \t]{0,4}:[ \t]{0,4}[\\\"']{1,4}[0-9a-f]{40}))?"
     r"|token|credentials?"
 )
@@ -35,10 +36,13 @@ _NAMED: Final = re.compile(
         [ \t]{{0,40}}(?::=|=>|=(?!=)|:(?!:)|<-)[ \t]{{0,8}}
       | [ \t]{{0,4}}:[ \t]?[A-Za-z][A-Za-z.\[\]|?\x20]{{0,30}}[ \t]?=(?!=)[ \t]{{0,8}}
       | [ \t]+(?:is|was|to|as|by)[ \t]{{1,4}}(?::[ \t]{{0,4}})?
+      | [ \t]{{0,4}},?[ \t]{{0,4}}(?:\r\n?|\n)?[ \t]{{0,40}}
+        ["']?value["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}
+      | [ \t]{{0,40}}\|[ \t]{{0,40}}
       | >
       | [ \t]{{1,4}}
     )
-    [*_]{{0,2}}
+    (?:[*_]{{1,2}}[ \t]{{0,4}})?
     (?:"(?P<double>(?:[^"\\\r\n]|\\[^\r\n]){{1,{LONGEST}}})
       |\\{{1,3}}"(?P<escaped>[^"\\\r\n]{{1,{LONGEST}}})
       |'(?P<single>[^'\r\n]{{1,{LONGEST}}})
@@ -56,6 +60,7 @@ _REST: Final = {
 _ENVIRONMENT: Final = re.compile(
     r"[ \t>#-]*(?:(?:export|set|ENV|ARG|declare -x|-e|--env)[ \t]+)*[\"']?[A-Z][A-Z0-9_]*"
 )
+_OPTION: Final = re.compile(r"(?:^|\s)-{1,2}[\w-]{0,40}$|(?:^|\s)login[ \t]+\S{1,60}[ \t]+$")
 _BEFORE: Final = 120
 _QUERY: Final = re.compile(r"[?&][\w.-]*$")  # of an address: the next `&` ends a value
 _VARIABLE: Final = re.compile(
@@ -200,10 +205,13 @@ def assigned_values(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_secret(text: str, match: re.Match[str], value: str, *, bare: bool) -> bool:
+    sign = match["sign"].strip()
+    environment = sign == "=" and _is_environment(text, match.start())
+    if environment and match["password"]:
+        value = "".join(value.split())  # words in quotes are one there
     if not _could_be(value) or not _is_assigned(text, match, bare=bare):
         return False
-    sign = match["sign"].strip()
-    if sign == "=" and _is_environment(text, match.start()):
+    if environment:
         return _fits_environment(value, password=bool(match["password"]))
     if match["password"]:
         return _fits_password(text, match, value, bare=bare, sign=sign)
@@ -224,7 +232,10 @@ def _is_assigned(text: str, match: re.Match[str], *, bare: bool) -> bool:
         return False  # a call
     if sign == ">":
         return bare and text.startswith("</", match.end())
-    return bool(sign) or _is_option(text, match.start())
+    if sign:
+        return True
+    quoted = not bare and any(c.isdigit() for c in match[match.lastgroup or 0])
+    return quoted or _is_option(text, match.start())
 
 
 def _line_before(text: str, position: int) -> str:
@@ -241,8 +252,8 @@ def _is_environment(text: str, position: int) -> bool:
 
 
 def _is_option(text: str, position: int) -> bool:
-    """Whether the name is an option of a command, which a space may part from its value."""
-    return re.search(r"(?:^|\s)-{1,2}[\w-]{0,40}$", _line_before(text, position)) is not None
+    """Whether a space may part the name from its value: after an option, and in `.netrc`."""
+    return _OPTION.search(_line_before(text, position)) is not None
 
 
 def _fits_environment(value: str, *, password: bool) -> bool:
