@@ -13,7 +13,7 @@ from itertools import groupby
 
 from concordance.indexing.vector_space import content_hash
 from concordance.text.lines import LINE_END
-from concordance.text.scrubbing import Scrubber
+from concordance.text.scrubbing import Places, Scrubber
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +111,20 @@ def _together(
     text = _text_of(passages, base)
     done = scrubber.scrub(text)
     counts.update(done.counts)
+    places = Places(done)
     for passage in passages:
         start, end = passage.start_char - base, passage.end_char - base
-        if not any(s.start < end and start < s.end for s in done.replaced):
-            moved = done.place(start) - start
+        secrets = places.within(start, end)
+        if not secrets:
+            moved = places.place(start) - start
             yield replace(
                 passage,
                 start_char=passage.start_char + moved,
                 end_char=passage.end_char + moved,
             )
             continue
-        new_start, new_end = done.place(start), done.place(end, end=True)
-        first = next((s.start for s in done.replaced if s.start < start < s.end), start)
-        last = next((s.end for s in done.replaced if s.start < end < s.end), end)
+        new_start, new_end = places.place(start), places.place(end, end=True)
+        first, last = min(start, secrets[0].start), max(end, secrets[-1].end)
         yield replace(
             passage,
             content=done.text[new_start:new_end],

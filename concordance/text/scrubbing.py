@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from concordance.text.lines import LINE_END
@@ -52,16 +54,31 @@ class Scrubbed:
         """How many secrets of each kind were replaced."""
         return dict(sorted(Counter(secret.kind for secret in self.replaced).items()))
 
+
+class Places:
+    """Where places of a text lie once its secrets are replaced."""
+
+    def __init__(self, scrubbed: Scrubbed) -> None:
+        self._replaced = scrubbed.replaced
+        self._starts = [secret.start for secret in self._replaced]
+        grown = (len(s.mark) - (s.end - s.start) for s in self._replaced)
+        self._moved = list(accumulate(grown, initial=0))
+
     def place(self, offset: int, *, end: bool = False) -> int:
         """Where an offset of the text before lies now; one in a secret, at its mark's edge."""
-        moved = 0
-        for secret in self.replaced:
-            if secret.start >= offset:
-                break
-            if offset < secret.end:
-                return secret.start + moved + (len(secret.mark) if end else 0)
-            moved += len(secret.mark) - (secret.end - secret.start)
-        return offset + moved
+        number = bisect_left(self._starts, offset)
+        if number == 0:
+            return offset
+        last = self._replaced[number - 1]
+        if offset < last.end:
+            return last.start + self._moved[number - 1] + (len(last.mark) if end else 0)
+        return offset + self._moved[number]
+
+    def within(self, start: int, end: int) -> tuple[Replaced, ...]:
+        """The secrets that reach into `start` to `end` of the text before."""
+        first = max(0, bisect_left(self._starts, start) - 1)
+        last = bisect_left(self._starts, end)
+        return tuple(secret for secret in self._replaced[first:last] if secret.end > start)
 
 
 @dataclass(frozen=True, slots=True)

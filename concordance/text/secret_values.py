@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 # What a value is judged by; what is longer is taken whole once it is judged.
-LONGEST: Final = 256
+LONGEST: Final = 128
 _KEYWORD: Final = re.compile(
     r"(?i)pass(?:wor[dt]|wd|phrase|code)|p(?:s)?wd|[_-]pass|identified|secret|token|key|credential"
 )
@@ -156,6 +156,8 @@ _STANDS_FOR: Final = frozenset(
 _WORDS: Final = re.compile(r"[A-Za-z]+")
 _FILLER: Final = re.compile(r"(?i)x{4}|\*{3}|\.\.\.|…|_{4}|0{8}|\$\{|\{\{|<[a-z]")
 _SHORTEST: Final = 4
+_DIGIT: Final = re.compile("[0-9]")
+_LEAST_BITS: Final = 3.5  # a character, of what has letters alone
 _ENTROPY_OF: Final = 64
 _JUDGED: Final = 96
 
@@ -205,6 +207,8 @@ def assigned_values(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_secret(text: str, match: re.Match[str], value: str, *, bare: bool) -> bool:
+    if match["secret"] and _DIGIT.search(value) is None and entropy(value) < _LEAST_BITS:
+        return False
     sign = match["sign"].strip()
     environment = sign == "=" and _is_environment(text, match.start())
     if environment and match["password"]:
@@ -261,7 +265,7 @@ def _fits_environment(value: str, *, password: bool) -> bool:
         return True
     if _NUMBER.fullmatch(value):
         return False
-    return _is_random(value, 8) or entropy(value) >= 3.5  # noqa: PLR2004 - bits a character
+    return _is_random(value, 8) or entropy(value) >= _LEAST_BITS
 
 
 def _fits_password(text: str, match: re.Match[str], value: str, *, bare: bool, sign: str) -> bool:
