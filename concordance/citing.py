@@ -10,12 +10,14 @@ from datetime import datetime
 from concordance.adapters.postgres import search as legs
 from concordance.indexing.links import line_link, web_address
 from concordance.models import CoverageState, FileOrigin, Scope, ScopeFreshness, SessionOrigin
+from concordance.text.scrubbing import has_mark
 
 
 def file_origin(p: legs.StoredPassage) -> FileOrigin:
     """The lines of a file at a commit, with their address where the host is known."""
     start, end, commit = p.start_line or 1, p.end_line or 1, p.commit or ""
-    web = web_address(p.location, p.web_url)
+    # Under a name that lost a secret there is no page, and the link would hold it.
+    web = None if has_mark(p.name) else web_address(p.location, p.web_url)
     return FileOrigin(
         path=p.name,
         title=p.title,

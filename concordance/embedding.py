@@ -95,6 +95,7 @@ def fill_vectors(
 
 def note_outcome(resources: Resources, slugs: Sequence[str] | None, error: str | None) -> None:
     """Count the vectors of some projects, or of all, and keep the provider's words."""
+    error = resources.scrubber().optional(error)
     coverage.note_embedding(
         resources.database,
         resources.tenant,
@@ -163,7 +164,7 @@ class _Worker:
         reasons: dict[bytes, str] = {}
         for (claim, _), result in zip(batch, results, strict=True):
             if isinstance(result, TextFailure):
-                reasons[claim.content_hash] = result.reason
+                reasons[claim.content_hash] = self._resources.scrubber().text(result.reason)
             else:
                 vectors.append((claim, result))
         if vectors:

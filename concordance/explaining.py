@@ -5,13 +5,17 @@ from __future__ import annotations
 from concordance.adapters.git import TreeEntry
 from concordance.adapters.postgres import coverage, documents, projects
 from concordance.errors import SourceError
+from concordance.indexing.documents import Kind
 from concordance.indexing.plan import skipped_by
 from concordance.indexing.scopes import Placed, place
 from concordance.models import DocumentStatus, Explanation, Scope
-from concordance.reading import read_adr_folder
+from concordance.reading import read_adr_folder, readable_name
 from concordance.resources import Resources
 from concordance.settings import Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint
+from concordance.text.scrubbing import has_mark
+
+KINDS: tuple[Kind, ...] = ("file", "session")
 
 
 def explain(resources: Resources, slug: str, path: str) -> Explanation:
@@ -21,15 +25,14 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
         UnknownProject: `projects.toml` has no project of that slug.
     """
     project = resources.project(slug)
-    name = _as_stored(path.removeprefix("./"))
-    stored = projects.find_project(resources.database, resources.tenant, slug)
-    detail = None
-    if stored is not None:
-        for kind in ("file", "session"):
-            detail = detail or documents.find_document(resources.database, stored.id, kind, name)
+    asked = _as_stored(path.removeprefix("./"))
+    name, detail = asked, _stored_as(resources, slug, asked)
+    if detail is None:
+        name = resources.scrubber(project).name(asked)
+        detail = None if name == asked else _stored_as(resources, slug, name)
     commit = _indexed_commit(resources, slug)
     entry, adr_dir, looked = _at_commit(resources, project, name, commit)
-    placed = place(name, project.scopes, adr_dir)
+    placed = place(asked, project.scopes, adr_dir)
     if detail is not None:
         return _stored(project, name, detail, placed)
     return Explanation(
@@ -46,6 +49,16 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
         chunks_with_vector=0,
         chunks_refused=0,
     )
+
+
+def _stored_as(resources: Resources, slug: str, name: str) -> documents.DocumentDetail | None:
+    """What is stored under a name, of a file or else of a session."""
+    stored = projects.find_project(resources.database, resources.tenant, slug)
+    detail = None
+    if stored is not None:
+        for kind in KINDS:
+            detail = detail or documents.find_document(resources.database, stored.id, kind, name)
+    return detail
 
 
 def _stored(
@@ -125,4 +138,8 @@ def _at_commit(
         # The repository lies on another machine, or was removed; the rows still tell.
         return None, None, False
     wanted = name.encode()
-    return next((e for e in entries if e.path == wanted), None), adr_dir, True
+    found = next((e for e in entries if e.path == wanted), None)
+    if found is None and has_mark(name):
+        scrub = resources.scrubber(project).name
+        found = next((e for e in entries if scrub(readable_name(e.path)[0]) == name), None)
+    return found, adr_dir, True

@@ -21,6 +21,7 @@ from concordance import (
     evaluating,
     explaining,
     loading,
+    purging,
     recording,
     searching,
     surveying,
@@ -174,6 +175,16 @@ class Index:
         """Remove a project's rows and its repository on this machine; tells if there were any."""
         self._resources.mirror.remove(slug)
         return projects.forget_project(self._resources.database, self._resources.tenant, slug)
+
+    def purge_secrets(
+        self,
+        slugs: Sequence[str] | None = None,
+        *,
+        progress: purging.Progress | None = None,
+        rewrite: bool = False,
+    ) -> list[purging.Purged]:
+        """Apply today's rules to what is stored; see `concordance.purging.purge_secrets`."""
+        return purging.purge_secrets(self._resources, slugs, progress=progress, rewrite=rewrite)
 
     # --- questions with known answers ----------------------------------------------------------
 

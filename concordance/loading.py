@@ -78,7 +78,10 @@ def load(
     """
     tenant = projects.ensure_tenant(resources.database, TENANT)
     apart = replace(resources, tenant=tenant)
-    project = Project(slug=slug_of(questions.name), path=questions.folder, language=language)
+    # What is measured is the set as it was given; its texts are their owner's own.
+    project = Project(
+        slug=slug_of(questions.name), path=questions.folder, language=language, scrub=False
+    )
     projects.check_language(apart.database, project)
     if vectors:
         embedding.prepare_space(apart)  # a provider that is down is noticed before any work

@@ -268,6 +268,9 @@ class ScopeCoverage(Frozen):
     embedding_error: str | None = Field(
         default=None, description="Why the last attempt to embed failed, in the provider's words."
     )
+    secrets: dict[str, int] = Field(
+        default_factory=dict, description="How many secrets were replaced by marks, by kind."
+    )
     model: str | None
     indexed_commit: str | None
     remote_commit: str | None

@@ -30,6 +30,7 @@ from concordance.settings import Project
 from concordance.surveying import row_fingerprint
 from concordance.text.cutting import ChunkSizes
 from concordance.text.language import language_of
+from concordance.text.scrubbing import Scrubber
 
 # A .adr-dir holds one path; what is larger is something else.
 MOST_ADR_DIR_BYTES = 4_096
@@ -50,11 +51,13 @@ def list_files(resources: Resources, project: Project, commit: str) -> list[Foun
         )
     adr_dir = read_adr_folder(resources, project, entries)
     found: dict[str, Found] = {}
+    scrubber = resources.scrubber(project)
     for entry in entries:
-        name, skip = _readable_name(entry.path)
+        name, skip = readable_name(entry.path)
         placed = place(name, project.scopes, adr_dir)
         if placed.scope is None:
             continue
+        name = scrubber.name(name)
         if name in found:
             # Two names that differ in bytes only can look alike once they are escaped.
             name = f"{name} ({entry.blob_id[:12]})"
@@ -80,7 +83,8 @@ def read_adr_folder(
     return None
 
 
-def _readable_name(path: bytes) -> tuple[str, str | None]:
+def readable_name(path: bytes) -> tuple[str, str | None]:
+    """A path as text that can be stored, and why the file is not read where that differs."""
     try:
         name = path.decode("utf-8")
     except UnicodeDecodeError:
@@ -101,7 +105,10 @@ def _skip_reason(entry: TreeEntry, largest: int) -> str | None:
 
 
 def read_sessions(
-    project: Project, logs: Sequence[log_folder.LogFile], choose: LanguageChooser
+    project: Project,
+    logs: Sequence[log_folder.LogFile],
+    choose: LanguageChooser,
+    scrubber: Scrubber,
 ) -> list[Document]:
     """Every session of the logs, whichever files its events lie in, and every unreadable line."""
     events: list[Event] = []
@@ -114,7 +121,7 @@ def read_sessions(
                 events.append(event)
                 first_file.setdefault(event.session_id, log)
         read += [
-            problem_document(p, log.path, chunker=row_fingerprint(project))
+            problem_document(p, log.path, chunker=row_fingerprint(project), scrubber=scrubber)
             for p in content.problems
         ]
     read += [
@@ -124,6 +131,7 @@ def read_sessions(
             chunker=row_fingerprint(project),
             sizes=ChunkSizes(),
             language=choose,
+            scrubber=scrubber,
         )
         for session in group_sessions(events)
     ]
@@ -143,9 +151,16 @@ def read_files(
         return  # an empty repository has nothing on this machine that could be asked
     choose = language_chooser(resources, project)
     blobs = resources.mirror.read_blobs(project.slug, [f.content_id for f in readable])
+    scrubber = resources.scrubber(project)
     for found, (_, data) in zip(readable, blobs, strict=True):
         yield file_document(
-            found, data, commit=commit, chunker=chunker, sizes=ChunkSizes(), language=choose
+            found,
+            data,
+            commit=commit,
+            chunker=chunker,
+            sizes=ChunkSizes(),
+            language=choose,
+            scrubber=scrubber,
         )
 
 

@@ -70,6 +70,7 @@ def record(resources: Resources, slug: str, question: str, right: str | int | Hi
             hint="Name it as a citation does: path:start-end, or session ID#EVENT",
         )
     now = resources.clock()
+    text = resources.scrubber().text(text)
     record_question(resources.database, resources.tenant, project.id, text, place, now=now)
     return place
 

@@ -23,8 +23,10 @@ from concordance.adapters.postgres.database import Database, create_database
 from concordance.adapters.postgres.projects import ensure_tenant
 from concordance.adapters.postgres.schema import migrate
 from concordance.adapters.reranking import Reranker, open_reranker
+from concordance.adapters.secret_scanner import kingfisher
 from concordance.errors import ProviderError, SettingsError, UnknownProject
 from concordance.settings import Configuration, Project, Settings
+from concordance.text.scrubbing import Scrubber
 
 EMBEDDED_DATABASE = "concordance"
 # A provider that was just found to be down is not asked again by the next project of the run.
@@ -81,6 +83,11 @@ class Resources:
     def project(self, slug: str) -> Project:
         """A configured project; see `configured_project`."""
         return configured_project(self.configuration, slug)
+
+    def scrubber(self, project: Project | None = None) -> Scrubber:
+        """What replaces secrets in a project's texts, or with None in any that are stored."""
+        on = project is None or project.scrub
+        return Scrubber((kingfisher(self.settings.home / "secret-rules"),), on=on)
 
     def credential(self, project: Project) -> Credential | None:
         """A project's token from the environment; tokens in Secret blocks come from the flows.

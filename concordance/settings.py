@@ -155,6 +155,7 @@ class Project(Checked):
     )
     credentials: Credentials | None = None
     scopes: ScopeRules = ScopeRules()
+    scrub: bool = Field(default=True, description="Whether secrets are replaced by marks.")
     sessions: tuple[SessionSource, ...] = ()
 
     @model_validator(mode="after")

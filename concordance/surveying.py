@@ -21,6 +21,7 @@ from concordance.settings import Project, Settings
 from concordance.text.chunking import chunker_fingerprint
 from concordance.text.cutting import ChunkSizes
 from concordance.text.language import AUTO, DETECTION_VERSION
+from concordance.text.scrubbing import Scrubber
 
 # Goes up when the words of a passage are computed in another way.
 LEXEMES_VERSION = 2
@@ -49,7 +50,8 @@ def row_fingerprint(project: Project) -> str:
     language = project.language
     if language == AUTO:
         language = f"{AUTO}{DETECTION_VERSION}"
-    return f"{chunker()}/{language}/{LEXEMES_VERSION}"
+    scrubbed = Scrubber(on=project.scrub).fingerprint
+    return f"{chunker()}/{language}/{LEXEMES_VERSION}/{scrubbed}"
 
 
 def rules_fingerprint(project: Project, settings: Settings) -> str:

@@ -35,6 +35,7 @@ from concordance.reading import language_chooser, list_files, read_files, read_s
 from concordance.resources import Resources
 from concordance.settings import Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint, rules_fingerprint
+from concordance.text.scrubbing import Scrubber
 
 # A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
@@ -130,7 +131,8 @@ def plan_sessions(
     """
     logs = log_folder.list_logs(project.sessions)
     projects.check_language(resources.database, project)
-    read = read_sessions(project, logs, language_chooser(resources, project))
+    choose = language_chooser(resources, project)
+    read = read_sessions(project, logs, choose, resources.scrubber(project))
     stored = documents.stored_documents(resources.database, held.project_id, [Scope.SESSION])
     plan = make_plan(stored, found_documents(read), chunker=row_fingerprint(project), full=full)
     marker = log_folder.marker(logs)
@@ -237,7 +239,8 @@ def close_attempt(
         projects.check_hold(connection, held)
         if source.marker is not None and Scope.SESSION not in source.scopes:
             documents.stamp_commit(connection, held.project_id, source.scopes, source.marker)
-            projects.set_branch(connection, held.project_id, branch)
+            named = Scrubber(on=project.scrub).optional(branch)
+            projects.set_branch(connection, held.project_id, named)
         settle_weights(connection, held.project_id)
         coverage.close_attempt(
             connection,
@@ -253,6 +256,7 @@ def fail_attempt(
     resources: Resources, project_id: int, scopes: Sequence[Scope], error: str
 ) -> None:
     """Note why some scopes could not be brought up to date; what is stored stays."""
+    error = resources.scrubber().text(error)
     with resources.database.transaction() as connection:
         coverage.ensure_scopes(connection, resources.tenant, project_id, scopes)
         coverage.fail_attempt(connection, project_id, scopes, error=error, now=resources.clock())

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from concordance.errors import LogsUnreadable
 from concordance.settings import SessionSource
+from concordance.text.scrubbing import Scrubber
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def read_log(log: LogFile) -> bytes:
         with log.path.open("rb") as file:
             return file.read(log.size)
     except OSError as error:
-        raise _unreadable(log.path, error) from error
+        raise _unreadable(log.path, error) from None  # its own words name the path
 
 
 def _walk(source: SessionSource) -> list[Path]:
@@ -72,7 +73,7 @@ def _walk(source: SessionSource) -> list[Path]:
         return [source.path]
 
     def stop(error: OSError) -> None:
-        raise _unreadable(Path(str(error.filename)), error)
+        raise _unreadable(Path(str(error.filename)), error) from None
 
     found = []
     for folder, folders, names in os.walk(source.path, onerror=stop):
@@ -97,11 +98,11 @@ def _look(path: Path, *, follow: bool) -> os.stat_result:
     try:
         return path.stat(follow_symlinks=follow)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error) from None
 
 
 def _unreadable(path: Path, error: OSError) -> LogsUnreadable:
-    named = str(path).encode(errors="backslashreplace").decode()
+    named = Scrubber().name(str(path).encode(errors="backslashreplace").decode())
     return LogsUnreadable(
         f"session logs at {named} can't be read: {error.strerror or type(error).__name__}",
         hint="Nothing was deleted. Check the path and its rights",

@@ -91,6 +91,14 @@ def print_coverage(console: Console, coverage: Sequence[ScopeCoverage], *, now: 
         if c.state is not CoverageState.COMPLETE:
             head = Text(f"{c.project} {c.scope.value}: ", style=_STATE_STYLE[c.state])
             console.print(head + Text(safe(c.reason)), soft_wrap=True)
+    for c in shown:
+        if c.secrets:
+            kinds = ", ".join(
+                f"{count:,} {safe(kind)}" for kind, count in sorted(c.secrets.items())
+            )
+            total = counted(sum(c.secrets.values()), "secret")
+            line = f"{c.project} {c.scope.value}: {total} replaced by marks ({kinds})"
+            console.print(Text(line, style="dim"), soft_wrap=True)
     absent = [f"{c.project} {c.scope.value}" for c in coverage if c.state is CoverageState.ABSENT]
     if absent:
         console.print(Text(f"Absent: {', '.join(absent)}", style="dim"))

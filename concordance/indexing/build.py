@@ -7,7 +7,9 @@ reason; nothing is raised for what a source may hold.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from concordance.indexing.documents import Document, Passage
@@ -19,11 +21,14 @@ from concordance.text.chunking import Chunk, chunk_markdown, chunk_plain
 from concordance.text.cutting import ChunkSizes
 from concordance.text.decoding import Unreadable, decode
 from concordance.text.markdown import MarkdownDocument, parse_markdown
+from concordance.text.scrubbing import Scrubber
 
 # A heading longer than this is a paragraph by mistake; Postgres refuses a tsvector over 1 MB.
 MOST_HEADING_CHARACTERS = 500
 # A name is part of an index entry, which Postgres holds to about 2,700 bytes.
 MOST_NAME_BYTES = 2_000
+# The rules of this program alone; an index adds those of a scanner.
+SCRUBBER = Scrubber()
 
 
 LanguageChooser = Callable[[str], str]
@@ -42,13 +47,19 @@ def file_document(  # noqa: PLR0913 - what a document is made of
     chunker: str,
     sizes: ChunkSizes,
     language: LanguageChooser = english,
+    scrubber: Scrubber = SCRUBBER,
 ) -> Document:
-    """A Markdown file as a document; `language` names the analysis of its text."""
+    """A Markdown file as a document; `language` names the analysis of its text.
+
+    All is made of the text without its secrets; its lines are those of the file.
+    """
     source = decode(data)
     if isinstance(source, Unreadable):
         return _without_passages(
             found, DocumentStatus(source.status), source.reason, commit, chunker
         )
+    scrubbed = scrubber.scrub(source.text)
+    source = replace(source, text=scrubbed.text)
     parsed = parse_markdown(source.text)
     title = _shorten(parsed.title) if parsed.title else None
     body = _end_of_front_matter(parsed)
@@ -71,6 +82,7 @@ def file_document(  # noqa: PLR0913 - what a document is made of
         commit=commit,
         language=language(source.text),
         passages=passages,
+        secrets=scrubbed.counts,
     )
 
 
@@ -81,15 +93,18 @@ def skipped_document(found: Found, *, commit: str | None, chunker: str) -> Docum
     )
 
 
-def session_document(
+def session_document(  # noqa: PLR0913 - what a document is made of
     session: Session,
     source: Path,
     *,
     chunker: str,
     sizes: ChunkSizes,
     language: LanguageChooser = english,
+    scrubber: Scrubber = SCRUBBER,
 ) -> Document:
     """A session as a document: a passage is a turn, or a part of a long one."""
+    content_id = _digest(session.content_id, str(source))
+    session, secrets = _without_secrets(session, scrubber)
     passages: list[Passage] = []
     title = _shorten(session.title) if session.title else None
     for event in session.events:
@@ -112,8 +127,8 @@ def session_document(
         scope=Scope.SESSION,
         kind="session",
         name=storable_name(session.session_id),
-        source=storable_name(str(source)),
-        content_id=_digest(session.content_id, str(source)),
+        source=storable_name(scrubber.name(str(source))),
+        content_id=content_id,
         bytes=session.bytes,
         status=DocumentStatus.INDEXED if passages else DocumentStatus.EMPTY,
         reason=None if passages else "nobody said anything in it",
@@ -121,20 +136,44 @@ def session_document(
         chunker=chunker,
         language=language("\n".join(e.text for e in session.events)) if passages else None,
         passages=tuple(passages),
+        secrets=secrets,
     )
 
 
-def problem_document(problem: LineProblem, source: Path, *, chunker: str) -> Document:
+def _without_secrets(session: Session, scrubber: Scrubber) -> tuple[Session, dict[str, int]]:
+    """The session with marks in what was said and in all that names it, and what was replaced."""
+    counts: Counter[str] = Counter()
+    events = []
+    for event in session.events:
+        said = scrubber.scrub(event.text)
+        counts.update(said.counts)
+        named = scrubber.name(event.event_id)
+        events.append(replace(event, text=said.text, event_id=named))
+    return (
+        replace(
+            session,
+            session_id=scrubber.name(session.session_id),
+            title=scrubber.optional(session.title),
+            events=tuple(events),
+        ),
+        dict(counts),
+    )
+
+
+def problem_document(
+    problem: LineProblem, source: Path, *, chunker: str, scrubber: Scrubber = SCRUBBER
+) -> Document:
     """A line of a log that could not be read, with its number and the reason."""
+    named = scrubber.name(str(source))
     return Document(
         scope=Scope.SESSION,
         kind="session",
-        name=storable_name(f"{source}#line {problem.line}"),
-        source=storable_name(str(source)),
+        name=storable_name(f"{named}#line {problem.line}"),
+        source=storable_name(named),
         content_id=_digest(str(problem.line), problem.reason),
         bytes=0,
         status=DocumentStatus.SKIPPED if problem.unfinished else DocumentStatus.FAILED,
-        reason=f"line {problem.line}: {problem.reason}",
+        reason=f"line {problem.line}: {scrubber.text(problem.reason)}",
         chunker=skipped_by(chunker) if problem.unfinished else chunker,
     )
 

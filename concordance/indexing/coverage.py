@@ -5,7 +5,7 @@ What belongs here: the judgement. Counting is done in SQL, in the transaction th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from concordance.indexing.counting import counted
@@ -34,6 +34,7 @@ class Counted:
     chunks_refused: int
     first_refusal: str | None
     model_id: int | None
+    secrets: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

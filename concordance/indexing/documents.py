@@ -6,7 +6,8 @@ and `concordance.sessions`' work; how it is stored, the Postgres adapter's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -17,7 +18,9 @@ Kind = Literal["file", "session"]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One chunk: `content` is exactly the slice `start_char` to `end_char` of its source text.
+    """One chunk: `content` is the slice `start_char` to `end_char` of its text.
+
+    That is the source's text with marks in place of secrets; its lines are the source's own.
 
     `titled` says whether the document's title and path are indexed with it: they are not with front
     matter, which would be found by them and has nothing to say.
@@ -55,3 +58,5 @@ class Document:
     commit: str | None = None
     language: str | None = None
     passages: tuple[Passage, ...] = ()
+    secrets: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How many secrets of each kind were replaced in it."""

@@ -19,6 +19,7 @@ select c.scope,
        c.embedding_error,
        d.found, d.indexed, d.empty, d.failed, d.skipped, d.first_failure,
        k.chunks, k.chunks_with_vector, k.chunks_refused, k.first_refusal,
+       s.secrets,
        m.id as model_id
 from coverage c
 left join embedding_models m on m.tenant_id = c.tenant_id and m.state = 'active'
@@ -42,6 +43,15 @@ cross join lateral (
     left join embedding_backlog b on b.model_id = m.id and b.content_hash = h.content_hash
     where x.project_id = c.project_id and x.scope = c.scope
 ) k
+cross join lateral (
+    select coalesce(jsonb_object_agg(o.kind, o.replaced), '{}') as secrets
+    from (
+        select e.key as kind, sum(e.value::integer) as replaced
+        from documents y cross join lateral jsonb_each_text(y.secrets) as e
+        where y.project_id = c.project_id and y.scope = c.scope
+        group by e.key
+    ) o
+) s
 where c.project_id = %(project)s and c.scope = any(%(scopes)s)
 order by c.scope
 
@@ -50,7 +60,7 @@ update coverage
 set found = %(found)s, indexed = %(indexed)s, empty = %(empty)s, failed = %(failed)s,
     skipped = %(skipped)s, chunks = %(chunks)s, chunks_with_vector = %(chunks_with_vector)s,
     chunks_refused = %(chunks_refused)s, model_id = %(model_id)s, state = %(state)s,
-    reason = %(reason)s,
+    reason = %(reason)s, secrets = %(secrets)s,
     last_complete = case when %(state)s = 'complete' then %(now)s else last_complete end
 where project_id = %(project)s and scope = %(scope)s
 
@@ -93,7 +103,7 @@ where tenant_id = %(tenant)s and embedding_error is distinct from %(error)s
 
 -- name: list
 select p.slug as project, c.scope, c.state, c.reason, c.found, c.indexed, c.empty, c.failed,
-       c.skipped, c.chunks, c.chunks_with_vector, c.chunks_refused, c.embedding_error,
+       c.skipped, c.chunks, c.chunks_with_vector, c.chunks_refused, c.embedding_error, c.secrets,
        m.provider || '/' || m.model as model,
        c.indexed_marker as indexed_commit, c.remote_marker as remote_commit, c.last_attempt,
        c.last_success, c.last_complete

@@ -96,7 +96,7 @@ def documents_of(url: str, slug: str = "p") -> Rows:
         url,
         """
         select d.scope, d.kind, d.name, d.source, d.title, d.content_id, d.bytes, d.status,
-               d.reason, d.chunker, d.commit, d.language
+               d.reason, d.chunker, d.commit, d.language, d.secrets
         from documents d join projects p on p.id = d.project_id
         where p.slug = %s order by d.kind, d.name
         """,

@@ -27,7 +27,9 @@ ROOMS = sorted(
 )
 ALL = [(room, name) for room in ROOMS for name in queries(room)]
 # These make something that no transaction can take back; other tests run them.
-OUTSIDE = {("connection", "create_database")}
+OUTSIDE = {("connection", "create_database")} | {
+    ("purges", name) for name in queries("purges") if name.startswith("rewrite_")
+}
 VECTORS = {"vectors": ["{1:0.5}/1000000000"]}
 # Where one name means two things.
 INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
@@ -36,6 +38,8 @@ INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
     ("lexical", "top_ts_rank_cd"): VECTORS,
     ("search", "candidates"): VECTORS,
     ("search", "candidates_by_words"): VECTORS,
+    ("purges", "change_document"): {"id": 1},
+    ("purges", "change_passage"): {"id": 1},
 }
 RUN = uuid.uuid4()
 HASH = b"\1" * 32
@@ -45,6 +49,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
     """A plausible value for every parameter of every query."""
     return {
         "after": 0,
+        "attempt_error": None,
         "attempts": 5,
         "average": 2.0,
         "before": NOW,
@@ -58,13 +63,17 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "class": 7,
         "commit": "c2",
         "confidence": None,
+        "content": "a passage",
+        "content_hash": HASH,
         "conditions": ["'queue'"],
         "digest": "d",
         "dimensions": 8,
         "document_prefix": "",
         "documents": [1],
         "ef_search": 200,
+        "embedding_error": None,
         "empty": 0,
+        "end_char": 9,
         "end_line": 9,
         "error": "it was down",
         "event_id": None,
@@ -74,6 +83,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "fitted_on": 10,
         "found": 1,
         "hashes": [HASH],
+        "heading_path": ["A"],
         "id": RUN,
         "ids": [1],
         "indexed": 1,
@@ -81,6 +91,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "kind": "file",
         "language": "english",
         "languages": ["english"],
+        "last_event_id": None,
         "location": "https://example.org/p.git",
         "marker": "c2",
         "milliseconds": 1_000,
@@ -108,12 +119,16 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "run": RUN,
         "scope": "docs",
         "scopes": ["docs", "adr"],
+        "secrets": Jsonb({}),
         "set_name": "faq",
         "sha256": "0" * 64,
         "since": NOW,
         "skipped": 0,
         "slug": "p",
         "slugs": ["p"],
+        "source": None,
+        "speaker": None,
+        "start_char": 3,
         "start_line": 3,
         "state": "complete",
         "summary": Jsonb({}),
@@ -121,6 +136,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "term_languages": ["english", "english"],
         "shares": [0.75, 0.25],
         "threshold": 0.2,
+        "title": None,
         "vector": "[1,0,0,0,0,0,0,0]",
         "vectors": ["[1,0,0,0,0,0,0,0]"],
         "vector_weight": 0.7,

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from psycopg.types.json import Jsonb
+
 from concordance.adapters.postgres.database import Connection, Database, fetch_all
 from concordance.adapters.postgres.projects import keep_models
 from concordance.indexing.coverage import Counted, judge
@@ -54,6 +56,7 @@ def recount(
             asdict(counted)
             | {
                 "project": project_id,
+                "secrets": Jsonb(dict(sorted(counted.secrets.items()))),
                 "state": verdict.state,
                 "reason": verdict.reason,
                 "now": now,

@@ -102,7 +102,7 @@ def write_documents(
         forget_words(connection, held.project_id, ids)
         connection.execute(ask["delete_unmatched"], key)
         write_words(connection, tenant, held.project_id)
-        _queue(connection, ids)
+        queue_texts(connection, ids)
 
 
 def rename_documents(
@@ -134,7 +134,7 @@ def rename_documents(
         analyse_passages(connection, held.project_id, ids)
         forget_words(connection, held.project_id, ids)
         write_words(connection, tenant, held.project_id)
-        _queue(connection, ids)
+        queue_texts(connection, ids)
 
 
 def delete_documents(database: Database, held: Hold, ids: Sequence[int]) -> None:
@@ -186,7 +186,8 @@ def _begin(connection: Connection, held: Hold) -> None:
     keep_models(connection, held.project_id)
 
 
-def _queue(connection: Connection, ids: Sequence[int]) -> None:
+def queue_texts(connection: Connection, ids: Sequence[int]) -> None:
+    """Ask for the vectors that documents lack, and give those they have their scope."""
     key = {"documents": list(ids)}
     for name in ("rescope_vectors", "queue_texts"):
         connection.execute(queries("documents")[name], key)
@@ -199,7 +200,8 @@ def _copy(connection: Connection, documents: Sequence[Document]) -> None:
             for position, d in enumerate(documents):
                 place = (position, d.scope, d.kind, d.name, d.source, d.title)
                 state = (d.content_id, d.bytes, d.status, d.reason, d.chunker, d.commit)
-                copy.write_row((*place, *state, d.language))
+                secrets = json.dumps(dict(sorted(d.secrets.items())))
+                copy.write_row((*place, *state, d.language, secrets))
         with cursor.copy(ask["copy_chunks"]) as copy:
             for position, d in enumerate(documents):
                 for p in d.passages:

@@ -1,0 +1,211 @@
+"""A key that is planted anywhere at the source is found nowhere: rows, vectors, logs, answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from concordance.errors import ConcordanceError
+from concordance.index import Index
+from concordance.models import DocumentStatus, FileOrigin, Fusion, Scope, SearchRequest
+from concordance.settings import Project, SessionSource
+from tests.conftest import IndexMaker
+from tests.fake_ollama import FakeOllama
+from tests.planted import planted, traces
+from tests.postgres.driver import covered, documents_of, needs, passages_of, reindex
+from tests.postgres.shop import found
+from tests.sources import GitSource, event, write_log
+
+KEYS = planted(11)
+NAMED = ("aws access key", "github", "gitlab", "stripe")
+LEAKED = planted(12)["aws access key"][1]
+
+
+def everything(url: str) -> Iterator[tuple[str, str]]:
+    """Every value of every column of every table of ours, as text."""
+    with psycopg.connect(url, row_factory=dict_row) as connection:
+        tables = connection.execute(
+            "select tablename from pg_tables where schemaname = 'concordance'"
+        ).fetchall()
+        for table in tables:
+            name = sql.Identifier("concordance", table["tablename"])
+            rows = connection.execute(
+                sql.SQL("select to_jsonb(t)::text as row from {} t").format(name)
+            )
+            for row in rows:
+                yield table["tablename"], row["row"]
+
+
+def leaks(keys: list[str], texts: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> list[str]:
+    """Where a key, or a line of one, stands; words are stored in lower case."""
+    wanted = [trace.lower() for key in keys for trace in traces(key)]
+    return [
+        f"{place}: {trace}" for place, text in texts for trace in wanted if trace in text.lower()
+    ]
+
+
+def every_key() -> list[str]:
+    return [key for _, key in KEYS.values()] + [LEAKED]
+
+
+def plant(folder: Path) -> Project:
+    """A project whose files, names, log and commit message hold a key of each kind."""
+    lines = "\n\n".join(f"{n}: {line.format(key)}" for n, (line, key) in enumerate(KEYS.values()))
+    source = GitSource.make(folder / "repo")
+    files: dict[str, str | bytes] = {
+        "docs/guide.md": f"# Guide {LEAKED}\n\nHow to brew.\n\n{lines}\n",
+        "docs/adr/0001-keys.md": f"# Keys\n\n## Context {KEYS['github'][1]}\n\n{lines}\n",
+        "README.md": f"---\ntitle: Home {LEAKED}\n---\n\n# Shop\n\nSells tea.\n",
+    }
+    for kind in NAMED:
+        files[f"docs/{KEYS[kind][1]}/about {kind}.md"] = f"# About\n\nKettles of {kind}.\n"
+        files[f"docs/broken {KEYS[kind][1]}.md"] = b"\xff\xfe broken"
+    source.commit(files, message=f"Rotate {LEAKED}")
+    turns = [
+        event(f"s {LEAKED}", n, line.format(key), title=f"Talk of {LEAKED}")
+        for n, (line, key) in enumerate(KEYS.values())
+    ]
+    turns.append(event("t", 1, "kettle", event_id=f"e {LEAKED}", occurred_at=f"at {LEAKED}"))
+    turns.append(event("t", 2, "a second kettle", event_id=f"e {LEAKED}"))
+    log = write_log(folder / "logs" / f"log {LEAKED}.jsonl", turns)
+    return Project(slug="p", path=source.path, sessions=(SessionSource(path=log.parent),))
+
+
+@pytest.fixture
+def shop(
+    make_index: IndexMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> tuple[Index, Project]:
+    caplog.set_level(logging.DEBUG)
+    project = plant(tmp_path)
+    index = make_index(project)
+    reindex(index)
+    return index, project
+
+
+def test_no_planted_key_is_found_anywhere(
+    shop: tuple[Index, Project],
+    database_url: str,
+    provider: FakeOllama,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    index, _ = shop
+    assert leaks(every_key(), everything(database_url)) == []
+    assert leaks(every_key(), [("vector", text) for text in provider.inputs]) == []
+    assert leaks(every_key(), [("log", caplog.text)]) == []
+    told = [c.model_dump_json() for c in index.coverage()] + [repr(index.problems("p"))]
+    for question in ("brew", "keys", "kettles", "secret", "second kettle"):
+        answer = index.search(SearchRequest(text=question, threshold=0.0, top_k=100))
+        assert answer.hits
+        told.append(answer.model_dump_json())
+    told += [
+        index.explain("p", document["name"]).model_dump_json()
+        for document in documents_of(database_url)
+    ]
+    assert leaks(every_key(), [("answer", text) for text in told]) == []
+
+
+def test_errors_hold_no_key(
+    make_index: IndexMaker, tmp_path: Path, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = GitSource.make(tmp_path / "repo", {"docs/a.md": "# A\n\nText.\n"})
+    logs = tmp_path / f"logs {LEAKED}"
+    project = Project(slug="p", path=source.path, sessions=(SessionSource(path=logs),))
+    index = make_index(project)
+    reindex(index)
+    assert covered(index, Scope.SESSION).state.value == "failed"
+    with pytest.raises(ConcordanceError) as raised:
+        index.plan_sessions(None, "p")  # type: ignore[arg-type]
+    told = [("error", f"{raised.value} {raised.value!r}"), ("log", caplog.text)]
+    assert leaks([LEAKED], [*everything(database_url), *told]) == []
+
+
+def test_secrets_are_counted_by_scope(shop: tuple[Index, Project]) -> None:
+    index, _ = shop
+    docs, adr, session = (covered(index, scope).secrets for scope in Scope)
+    assert docs["aws access key"] == 3
+    assert sum(adr.values()) == len(KEYS) + 1
+    assert sum(session.values()) >= len(KEYS)
+    assert adr["private key"] == 3
+
+
+def test_lines_of_citations_are_the_lines_of_the_file(
+    shop: tuple[Index, Project], database_url: str, tmp_path: Path
+) -> None:
+    source = (tmp_path / "repo/docs/guide.md").read_text(encoding="utf-8").split("\n")
+    passages = [p for p in passages_of(database_url) if p["name"] == "docs/guide.md"]
+    assert len(passages) > 1
+    for passage in passages:
+        lines = passage["content"].split("\n")
+        assert passage["end_line"] - passage["start_line"] + 1 == len(lines)
+        for number, line in enumerate(lines, start=passage["start_line"]):
+            if "secret:" not in line:
+                assert line in source[number - 1] or not line
+
+
+def test_a_name_with_a_key_is_kept_apart_found_explained_renamed_and_deleted(
+    shop: tuple[Index, Project], database_url: str, tmp_path: Path
+) -> None:
+    index, _ = shop
+    names = {d["name"] for d in documents_of(database_url)}
+    assert len([name for name in names if name.startswith("docs/[secret: ")]) == len(NAMED)
+    assert len([name for name in names if name.startswith("docs/broken [secret: ")]) == len(NAMED)
+    old = f"docs/{KEYS['github'][1]}/about github.md"
+    told = index.explain("p", old)
+    assert told.in_index
+    assert told.scope is Scope.DOCS
+    assert told.path in names
+    hits = index.search(
+        SearchRequest(text="kettles github", fusion=Fusion.LEXICAL, threshold=0.0)
+    ).hits
+    assert isinstance(hits[0].origin, FileOrigin)
+    assert (hits[0].origin.path, hits[0].origin.link) == (told.path, None)
+
+    source = GitSource(tmp_path / "repo")
+    other = f"docs/{planted(13)['github'][1]}/about github.md"
+    (source.path / other).parent.mkdir()
+    source.git("mv", old, other)
+    source.commit({}, delete=[f"docs/{KEYS['stripe'][1]}/about stripe.md"])
+    written = reindex(index)[0]
+    assert (written.renamed, written.deleted, written.written) == (1, 1, 0)
+    moved = index.explain("p", other)
+    assert moved.in_index
+    assert moved.path != told.path
+    assert not index.explain("p", old).in_index
+    assert needs(index) == "none"
+
+
+def test_a_project_may_keep_its_secrets_and_change_its_mind(
+    make_index: IndexMaker, tmp_path: Path, database_url: str
+) -> None:
+    project = plant(tmp_path)
+    plain = make_index(project.model_copy(update={"scrub": False}))
+    reindex(plain)
+    kept = "\n".join(text for _, text in everything(database_url))
+    assert LEAKED in kept
+    assert covered(plain).secrets == {}
+    index = make_index(project)
+    assert needs(index) == "index"
+    reindex(index)
+    assert leaks(every_key(), everything(database_url)) == []
+    fresh = [d for d in documents_of(database_url) if d["status"] == DocumentStatus.INDEXED]
+    assert fresh
+    assert needs(plain) == "index"
+
+
+def test_a_recorded_question_is_scrubbed(shop: tuple[Index, Project], database_url: str) -> None:
+    index, _ = shop
+    index.record_question("p", f"what is {LEAKED} for", "README.md:5-7")
+    assert index.recorded_questions("p")[0].question == "what is [secret: aws access key] for"
+    assert leaks(every_key(), everything(database_url)) == []
+
+
+def test_a_scrubbed_text_is_found_by_what_is_left_of_it(shop: tuple[Index, Project]) -> None:
+    index, _ = shop
+    assert any("docs/guide.md" in citation for citation in found(index, "guide brew"))
+    assert found(index, LEAKED) == []
