@@ -9,10 +9,17 @@ from datetime import datetime
 
 from concordance.adapters.postgres import search as legs
 from concordance.indexing.links import line_link, web_address
-from concordance.models import CoverageState, FileOrigin, Scope, ScopeFreshness, SessionOrigin
+from concordance.models import (
+    CoverageState,
+    FileOrigin,
+    RecordState,
+    Scope,
+    ScopeFreshness,
+    SessionOrigin,
+)
 
 
-def file_origin(p: legs.StoredPassage) -> FileOrigin:
+def file_origin(p: legs.StoredPassage, record: RecordState | None = None) -> FileOrigin:
     """The lines of a file at a commit, with their address where the host is known."""
     start, end, commit = p.start_line or 1, p.end_line or 1, p.commit or ""
     web = web_address(p.location, p.web_url)
@@ -24,6 +31,7 @@ def file_origin(p: legs.StoredPassage) -> FileOrigin:
         end_line=end,
         commit=commit,
         link=line_link(web, path=p.name, commit=commit, start=start, end=end),
+        record=record,
     )
 
 

@@ -20,6 +20,7 @@ from concordance.resources import CredentialSource, Resources
 from concordance.settings import Project, Settings
 from concordance.text.chunking import chunker_fingerprint
 from concordance.text.cutting import ChunkSizes
+from concordance.text.records import RECORDS_VERSION
 
 # Goes up when the words of a passage are computed in another way.
 LEXEMES_VERSION = 2
@@ -44,8 +45,8 @@ def chunker() -> str:
 
 
 def row_fingerprint(project: Project) -> str:
-    """How a text of this project becomes rows: its chunks, and the words they are found by."""
-    return f"{chunker()}/{project.language}/{LEXEMES_VERSION}"
+    """How a text becomes rows: its chunks, the words they are found by, and its metadata."""
+    return f"{chunker()}/{project.language}/{LEXEMES_VERSION}/r{RECORDS_VERSION}"
 
 
 def rules_fingerprint(project: Project, settings: Settings) -> str:

@@ -6,7 +6,16 @@ from importlib.metadata import version
 
 from cyclopts import App
 
-from concordance.cli import asking, demo, doctor, measuring, projects, questions, running
+from concordance.cli import (
+    asking,
+    demo,
+    doctor,
+    measuring,
+    projects,
+    questions,
+    records,
+    running,
+)
 
 app = App(
     name="concordance",
@@ -14,7 +23,7 @@ app = App(
     "with citations that hold.",
     version=lambda: version("concordance"),
 )
-for part in (running.app, asking.app, measuring.app, doctor.app, demo.app):
+for part in (running.app, asking.app, records.app, measuring.app, doctor.app, demo.app):
     app.command(part, name="*")
 app.command(projects.app)
 app.command(questions.app)

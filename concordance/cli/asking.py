@@ -14,7 +14,7 @@ from concordance.cli.printing import print_answer, print_coverage, print_explana
 from concordance.cli.running import Json
 from concordance.errors import BadRequest
 from concordance.index import Index
-from concordance.models import CoverageState, Fusion, Scope, SearchRequest
+from concordance.models import AdrStatus, CoverageState, Fusion, Scope, SearchRequest
 
 app = App()
 OUT = Console()
@@ -25,6 +25,7 @@ OPTIONS = {
     "scopes": "--scope",
     "path_prefix": "--path",
     "since": "--since",
+    "adr_status": "--adr-status",
     "top_k": "--top-k",
     "threshold": "--threshold",
     "deadline_seconds": "--deadline",
@@ -43,6 +44,10 @@ def search(  # noqa: PLR0913 - one parameter an option
     since: Annotated[
         datetime | None, Parameter(help="Only session turns at or after this time.")
     ] = None,
+    adr_status: Annotated[
+        tuple[AdrStatus, ...],
+        Parameter(negative=(), help="Only decision records of these states."),
+    ] = (),
     top_k: Annotated[int, Parameter(help="How many passages, 100 at most.")] = 10,
     fusion: Annotated[
         Fusion, Parameter(help="How words and vectors are combined.")
@@ -66,6 +71,7 @@ def search(  # noqa: PLR0913 - one parameter an option
             scopes=scope or None,
             path_prefix=path,
             since=_with_zone(since),
+            adr_status=adr_status or None,
             top_k=top_k,
             fusion=fusion,
             threshold=threshold,

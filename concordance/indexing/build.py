@@ -18,7 +18,9 @@ from concordance.sessions.events import LineProblem, Session
 from concordance.text.chunking import Chunk, chunk_markdown, chunk_plain
 from concordance.text.cutting import ChunkSizes
 from concordance.text.decoding import Unreadable, decode
-from concordance.text.markdown import MarkdownDocument, parse_markdown
+from concordance.text.formats import parse
+from concordance.text.markdown import MarkdownDocument
+from concordance.text.records import Record, read_record
 
 # A heading longer than this is a paragraph by mistake; Postgres refuses a tsvector over 1 MB.
 MOST_HEADING_CHARACTERS = 500
@@ -43,13 +45,13 @@ def file_document(  # noqa: PLR0913 - what a document is made of
     sizes: ChunkSizes,
     language: LanguageChooser = english,
 ) -> Document:
-    """A Markdown file as a document; `language` names the analysis of its text."""
+    """A text file as a document; `language` names the analysis of its text."""
     source = decode(data)
     if isinstance(source, Unreadable):
         return _without_passages(
             found, DocumentStatus(source.status), source.reason, commit, chunker
         )
-    parsed = parse_markdown(source.text)
+    parsed = parse(found.name, source.text)
     title = _shorten(parsed.title) if parsed.title else None
     body = _end_of_front_matter(parsed)
     passages = tuple(
@@ -71,6 +73,7 @@ def file_document(  # noqa: PLR0913 - what a document is made of
         commit=commit,
         language=language(source.text),
         passages=passages,
+        record=_record(source.text, parsed),
     )
 
 
@@ -167,6 +170,11 @@ def storable_name(name: str) -> str:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def _record(text: str, parsed: MarkdownDocument) -> Record | None:
+    record = read_record(text, parsed)
+    return None if record.silent else record
 
 
 def _end_of_front_matter(parsed: MarkdownDocument) -> int:

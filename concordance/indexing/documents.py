@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from concordance.models import DocumentStatus, Scope
+from concordance.text.records import Record
 
 Kind = Literal["file", "session"]
 
@@ -40,7 +41,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file or a session with its passages, or the reason why it has none."""
+    """A file or a session with its passages, or the reason why it has none.
+
+    `record` is what a file says of itself as a decision, whatever its scope: one that is moved into
+    a folder of decisions is not read again.
+    """
 
     scope: Scope
     kind: Kind
@@ -55,3 +60,4 @@ class Document:
     commit: str | None = None
     language: str | None = None
     passages: tuple[Passage, ...] = ()
+    record: Record | None = None
