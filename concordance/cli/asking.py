@@ -18,6 +18,10 @@ from concordance.models import AdrStatus, CoverageState, Fusion, Scope, SearchRe
 
 app = App()
 OUT = Console()
+Scopes = Annotated[tuple[Scope, ...], Parameter(negative=(), help="Only these kinds of source.")]
+States = Annotated[
+    tuple[AdrStatus, ...], Parameter(negative=(), help="Only decision records of these states.")
+]
 # What the request's fields are called here.
 OPTIONS = {
     "text": "the question",
@@ -37,17 +41,12 @@ def search(  # noqa: PLR0913 - one parameter an option
     text: str,
     *,
     project: Annotated[tuple[str, ...], Parameter(negative=(), help="Only these projects.")] = (),
-    scope: Annotated[
-        tuple[Scope, ...], Parameter(negative=(), help="Only these kinds of source.")
-    ] = (),
+    scope: Scopes = (),
     path: Annotated[str | None, Parameter(help="Only files whose path starts with this.")] = None,
     since: Annotated[
         datetime | None, Parameter(help="Only session turns at or after this time.")
     ] = None,
-    adr_status: Annotated[
-        tuple[AdrStatus, ...],
-        Parameter(negative=(), help="Only decision records of these states."),
-    ] = (),
+    adr_status: States = (),
     top_k: Annotated[int, Parameter(help="How many passages, 100 at most.")] = 10,
     fusion: Annotated[
         Fusion, Parameter(help="How words and vectors are combined.")

@@ -19,7 +19,7 @@ _HEADING: Final = re.compile(
 _DELIMITER: Final = re.compile(
     r"(?:-{4,}|={4,}|\.{4,}|\+{4,}|_{4,}|\*{4,}|/{4,}|--|```.*|[|,:!]={3,})[ \t]*$"
 )
-_LIST: Final = re.compile(r"\s*(?:[-*.•]{1,5}|\d+[.)]|\S.*?::)(?:\s|$)")
+_LIST: Final = re.compile(r"\s*(?:(?:[-*.•]{1,5}|\d+[.)])\s+\S|\S.*?::(?:\s|$))")
 _PLAIN: Final = re.compile(r"[:/\[]")
 
 

@@ -127,13 +127,16 @@ def _head(text: str, section: Section) -> list[str]:
 
 
 def _lines(text: str, section: Section) -> Iterator[str]:
-    """The lines of a section without its heading and without code."""
+    """The lines of a section without its heading and without code; one blank line for several."""
+    end = section.start
     for block in section.blocks:
-        if block.kind == "heading" and block.start == section.start:
-            continue
-        if block.kind not in _SKIPPED:
-            yield from LINE_END.split(text[block.start : block.end].rstrip("\r\n"))
+        if block.start > end or block.kind in _SKIPPED:
             yield ""
+        end = block.end
+        if block.kind in _SKIPPED or (block.kind == "heading" and block.start == section.start):
+            continue
+        lines = LINE_END.split(text[block.start : block.end])
+        yield from lines if lines[-1] else lines[:-1]
 
 
 def _read_lines(
@@ -217,12 +220,16 @@ def _front_matter(text: str, document: MarkdownDocument) -> Iterator[tuple[str |
 
 
 def _joined(lines: Sequence[str]) -> str:
-    """One value: quotes and comments go, a list becomes lines."""
-    parts = [_scalar(_ITEM.sub("", line) if n else line) for n, line in enumerate(lines)]
+    """One value: quotes and comments go, and every list is one of bullets."""
+    parts = []
+    for line in lines:
+        item = _ITEM.match(line) if parts or not line.strip() else None
+        bare = _scalar(line if item is None else line[item.end() :])
+        parts.append(bare if item is None or not bare else f"- {bare}")
     value = "\n".join(part for part in parts if part)
     flow = re.fullmatch(r"\[(?!.*\]\()(.*)\]", value, re.DOTALL)
     if flow is not None:
-        value = "\n".join(_scalar(item) for item in flow[1].split(","))
+        value = "\n".join(f"- {_scalar(item)}" for item in flow[1].split(","))
     return value
 
 

@@ -28,11 +28,12 @@ _OF: Final = (
 _PARTLY: Final = r"partially|partly|in part|teilweise|partiellement"
 _SUPERSEDED_BY: Final = re.compile(
     rf"(?<!\w)(?P<before>(?:{_PARTLY})\s+)?(?:{_BY})(?P<after>\s+(?:{_PARTLY}))?"
-    rf"(?:\s+(?:on|in|since|am)\s+[\w./-]+)?\s+(?:{_WITH})\b[:\s]*",
+    rf"(?:\s+(?:on|in|since|am)\s+[\w./-]+)?\s+(?:{_WITH})\b(?::(?!\w))?\s*",
     re.IGNORECASE,
 )
 _SUPERSEDES: Final = re.compile(
-    rf"(?<!\w)(?P<before>(?:{_PARTLY})\s+)?(?:{_OF})\b(?!\s+(?:{_WITH})\b)[:\s]*", re.IGNORECASE
+    rf"(?<!\w)(?P<before>(?:{_PARTLY})\s+)?(?:{_OF})\b(?!\s+(?:{_WITH})\b)(?::(?!\w))?\s*",
+    re.IGNORECASE,
 )
 _MARKDOWN: Final = re.compile(
     r"\[(?P<label>(?:[^\[\]\\]|\\.)*)\]"
@@ -109,7 +110,7 @@ def _after(text: str, verb: re.Pattern[str]) -> tuple[Reference, ...]:
 def _listed(text: str, start: int) -> list[Reference]:
     """The references that follow one another from `start`; a title is taken alone."""
     found: list[Reference] = []
-    position = start
+    position = before = start
     while len(found) < MOST_REFERENCES:
         reference, end = _one(text, position)
         lead = _LEAD.match(text, position)
@@ -118,7 +119,7 @@ def _listed(text: str, start: int) -> list[Reference]:
             reference, end = _one(text, position)
         if reference is None:
             if not found:
-                title = _title(text[position:])
+                title = _title(text[before:])
                 return [] if title is None else [Reference(title)]
             break
         found.append(reference)
@@ -164,7 +165,8 @@ def _numbered_title(text: str, match: re.Match[str]) -> tuple[Reference, int] | 
 
 def _title(rest: str) -> str | None:
     """A title in words, which ends with its line or sentence; prose is too long to be one."""
-    quoted = re.match(r"[\"“'‘*_`]+([^\"”'’*`\n]{2,200})[\"”'’*_`]", rest)
+    rest = rest.lstrip(" \t\r\n-*+•>")
+    quoted = re.match(r"[\"“'‘_`]+([^\"”'’`\n]{2,200})[\"”'’_`]", rest)
     value = quoted[1] if quoted is not None else _TITLE_END.split(rest, maxsplit=1)[0]
     title = _short(value)
     named = len(title) < _MOST_TITLE and not _NOTHING.fullmatch(title)

@@ -71,9 +71,7 @@ FIELDS: Final[dict[str, frozenset[str]]] = {
         """date decision_date date_of_decision decided decided_on datum fecha data
         日期 日付 날짜"""
     ),
-    "updated": _all(
-        "updated last_updated last_modified created date_created accepted_on accepted erstellt"
-    ),
+    "updated": _all("updated last_updated last_modified created date_created accepted_on erstellt"),
     "deciders": _all(
         """deciders decider decision_makers decision_maker decided_by approvers approved_by
         entscheider décideurs decisores 决策者 決定者"""

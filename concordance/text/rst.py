@@ -90,8 +90,12 @@ class _Noting(states.RSTState):
         return int(self.state_machine.abs_line_number())
 
     def note(self, kind: BlockKind, first: int) -> None:
-        """Keep the block from line `first`, from 0, to the current line."""
-        self.state_machine.leaves.append(Leaf(kind, first, self.here))
+        """Keep the block from line `first`, from 0, to the current line, or the last with text."""
+        lines: Any = self.state_machine.input_lines
+        last = min(self.here, len(lines))
+        while last > first + 1 and not lines[last - 1]:
+            last -= 1
+        self.state_machine.leaves.append(Leaf(kind, first, last))
 
     def section(self, title: str, source: str, style: Any, lineno: int, messages: Any) -> None:
         """A title; `lineno` is its own line, from 1, and the underline comes next."""
@@ -165,7 +169,8 @@ class Body(_Noting, states.Body):
 
     def simple_table_top(self, match: Any, context: Any, next_state: Any) -> Any:
         """Up to the second border, or to one that a blank line follows."""
-        lines, start = list(self.state_machine.input_lines or ()), self.state_machine.line_offset
+        lines: Any = self.state_machine.input_lines
+        start = self.state_machine.line_offset
         limit = min(len(lines), start + _MOST_TABLE_LINES)
         borders = 0
         for number in range(start + 1, limit):
