@@ -42,14 +42,18 @@ def successors_first(ordered: Sequence[Fused], records: Mapping[int, Succeeded])
             best.setdefault(record.document_id, place)
     placed: dict[int, None] = {}
     for place in range(len(ordered)):
-        waiting = [place]
-        while waiting:
-            record = record_at[waiting[-1]]
+        # The passages that wait for one another, the last for none that is not placed.
+        path = [place]
+        while path:
+            record = record_at[path[-1]]
             newer = () if record is None else record.newer
-            before = sorted(best[one] for one in newer if one in best and best[one] not in placed)
-            before = [one for one in before if one not in waiting]
+            before = [
+                best[one]
+                for one in newer
+                if one in best and best[one] not in placed and best[one] not in path
+            ]
             if before:
-                waiting += reversed(before)
+                path.append(min(before))
             else:
-                placed.setdefault(waiting.pop())
+                placed.setdefault(path.pop())
     return [ordered[place] for place in placed]

@@ -54,8 +54,10 @@ _PLACEHOLDER_VALUE: Final = re.compile(
     r"|[{<\[].*\|.*|proposed\s*[|/].*\|.*)\s*$|^\W*(?:STATUS|DATE|YYYY-MM-DD)\W*$",
     re.IGNORECASE | re.MULTILINE,
 )
+# To files beside it: a list of options may link to the pages of each.
 _LINK_LINE: Final = re.compile(
-    r"\s*(?:[-*+|]|\d+[.)])\s*.*(?:\]\([^()]+\)|\.(?:md|rst|adoc)\b|`_|\]\[|\[\[)", re.IGNORECASE
+    r"\s*(?:[-*+|]|\d+[.)])\s*.*(?:[(<\[`]|\s)(?!\w+:|//)[\w./% -]+\.(?:mdx?|markdown|rst|adoc)\b",
+    re.IGNORECASE,
 )
 _HEAD: Final = 4_000
 _OTHER_SECTIONS: Final = 3

@@ -8,6 +8,15 @@ from concordance.text.formats import parse
 from concordance.text.record_forms import Form, form_of, is_front_page, is_record
 from concordance.text.records import read_record
 
+MADR = (
+    "---\nstatus: {proposed | rejected | accepted}\ndate: {YYYY-MM-DD when updated}\n---\n"
+    "# {short title of solved problem and solution}\n\n## Context\n"
+)
+MADR_2 = (
+    "# [short title of solved problem and solution]\n\n* Status: [proposed | rejected | accepted]"
+    "\n* Date: [YYYY-MM-DD when the decision was last updated]\n\n## Context\n"
+)
+
 
 def form(text: str, name: str = "x.md") -> Form:
     document = parse(name, text)
@@ -25,7 +34,7 @@ def form(text: str, name: str = "x.md") -> Form:
         "# X\n\n* Deciders: Ada\n",
         "# X\n\n## Kontext\n\na\n\n## Entscheidung\n\nb\n",
         "# X\n\n## 背景\n\na\n\n## 决策\n\nb\n",
-        "---\nstatus: accepted\ndate: 2024-03-15\n---\n# {short title of solved problem}\n\n## Context\n",
+        "---\nstatus: accepted\ndate: 2024-03-15\n---\n# {short title of it}\n\n## Context\n",
     ],
 )
 def test_records(text: str) -> None:
@@ -52,6 +61,8 @@ def test_lists_of_links_are_an_index() -> None:
     assert form(f"# All\n\n## Decisions\n\n{links}\n") is Form.INDEX
     rows = "\n".join(f"| [{n}](000{n}-x.md) | X | accepted |" for n in range(1, 5))
     assert form(f"# ADRs\n\n| number | title | status |\n|---|---|---|\n{rows}\n") is Form.INDEX
+    options = "\n".join(f"* [Tool {n}](https://example.org/{n}.md)" for n in range(9))
+    assert form(f"# Use a tool\n\n## Considered Options\n\n{options}\n") is Form.RECORD
     linked = f"# X\n\n## Status\n\nAccepted\n\n## Links\n\n{links}\n"
     assert form(linked) is Form.RECORD
 
@@ -61,10 +72,8 @@ def test_lists_of_links_are_an_index() -> None:
     [
         "# NUMBER. TITLE\n\nDate: DATE\n\n## Status\n\nSTATUS\n\n## Context\n\nThe issue.\n",
         "# <ADR NUMBER>. <ADR TITLE>\n\nDate: YYYY-MM-DD\n\n## Status\n\nAccepted\n",
-        "---\nstatus: {proposed | rejected | accepted}\ndate: {YYYY-MM-DD when updated}\n---\n"
-        "# {short title of solved problem and solution}\n\n## Context\n",
-        "# [short title of solved problem and solution]\n\n* Status: [proposed | rejected | "
-        "accepted]\n* Date: [YYYY-MM-DD when the decision was last updated]\n\n## Context\n",
+        MADR,
+        MADR_2,
         "# ADR Template\n\n## Status\n\nProposed\n\n## Context\n\nx\n",
         "# ADR-NNNN: Title of the decision\n\n## Status\n\nproposed | accepted\n\n## Context\n",
     ],

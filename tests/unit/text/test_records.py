@@ -79,7 +79,7 @@ def test_accepted_in_every_form(text: str) -> None:
         ":Status: Accepted\n\nX\n=\n\nx\n",
         "X\n=\n\nStatus\n******\n\n**Accepted**\n",
         "X\n=\n\n* Status: accepted\n",
-        "X\n=\n\n.. list-table::\n\n   * - Status\n     - Rejected\n\nStatus\n------\nAccepted (May 2023)\n",
+        "X\n=\n\n.. x::\n\n   Status: Rejected\n\nStatus\n------\nAccepted (May 2023)\n",
     ],
 )
 def test_accepted_in_every_form_of_rst(text: str) -> None:
@@ -192,10 +192,10 @@ def test_deciders(text: str) -> None:
         "---\nstatus: accepted\nsuperseded-by: '[9. Use Kafka](0009-use-kafka.md)'\n---\n# X\n",
         "# X\n\n* Status: accepted\n* Superseded by: [9. Use Kafka](0009-use-kafka.md)\n",
         "# X\n\nReplaced by: [9. Use Kafka](0009-use-kafka.md)\n",
-        "# X\n\n> **Note**: x\n\n> This decision is **superseded by [9. Use Kafka](0009-use-kafka.md)**.\n",
-        "# X\n\n## Status\n\nAccepted\n\n## Links\n\n* Superseded by [9. Use Kafka](0009-use-kafka.md)\n",
+        "# X\n\n> This decision is **superseded by [9. Use Kafka](0009-use-kafka.md)**.\n",
+        "# X\n\nText.\n\n## Links\n\n* Superseded by [9. Use Kafka](0009-use-kafka.md)\n",
         "# X\n\n## Superseded by\n\n[9. Use Kafka](0009-use-kafka.md)\n",
-        "# X\n\n## Status\n\nSuperseded on 2026-01-05 by [9. Use Kafka](0009-use-kafka.md) as\n[1](2.md) said\n",
+        "# X\n\nStatus: Superseded on 2026-01-05 by [9. Use Kafka](0009-use-kafka.md), [x\n",
     ],
 )
 def test_what_replaced_it_by_link(text: str) -> None:
@@ -298,9 +298,9 @@ def test_malformed_front_matter_costs_nothing_but_itself(text: str) -> None:
 
 PIECES = st.sampled_from(
     ["---\n", "status: ", "Status", ":", "accepted", "superseded by ", "supersedes ", "[9](9.md)",
-     "\n", "\n\n", "# X\n", "## Status\n", "ADR-0009", ", ", " and ", "|", "**", "`", "<", ">", "<!--",
-     "-->", "- ", "> ", "[[", "]]", "{", "}", "2026-01-05", "Deciders: ", "Ada", "~~", "=\n", ":doc:`x`",
-     "\u2028", "復旧", "  "]
+     "\n", "\n\n", "# X\n", "## Status\n", "ADR-9", ", ", " and ", "|", "**", "`", "<", ">", "<!--",
+     "-->", "- ", "> ", "[[", "]]", "{", "}", "2026-01-05", "Deciders: ", "Ada", "~~", "=\n",
+     ":doc:`x`", "\u2028", "復旧", "  "]
 )  # fmt: skip
 
 
@@ -318,8 +318,8 @@ def test_any_text_has_a_record_and_always_the_same(text: str, name: str) -> None
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "piece",
-    ["superseded by ", "[", "`a <", "Status: ", "- Status:\n", "| Status ", "**", "<!--", "~~", "9 and ",
-     "(", ":doc:`", "{|", "* "],
+    ["superseded by ", "[", "`a <", "Status: ", "- Status:\n", "| Status ", "**", "<!--", "~~",
+     "9 and ", "(", ":doc:`", "{|", "* "],
 )  # fmt: skip
 def test_hostile_metadata_is_read_soon(piece: str) -> None:
     flood = piece * (400_000 // len(piece))
