@@ -221,7 +221,7 @@ def _front_matter(text: str, document: MarkdownDocument) -> Iterator[tuple[str |
 
 def _joined(lines: Sequence[str]) -> str:
     """One value: quotes and comments go, and every list is one of bullets."""
-    parts = []
+    parts: list[str] = []
     for line in lines:
         item = _ITEM.match(line) if parts or not line.strip() else None
         bare = _scalar(line if item is None else line[item.end() :])

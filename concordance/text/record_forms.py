@@ -59,6 +59,7 @@ _LINK_LINE: Final = re.compile(
     r"\s*(?:[-*+|]|\d+[.)])\s*.*(?:[(<\[`]|\s)(?!\w+:|//)[\w./% -]+\.(?:mdx?|markdown|rst|adoc)\b",
     re.IGNORECASE,
 )
+_TOCTREE: Final = re.compile(r"^(?:\.\. toctree::|[`~:]{3,}\{toctree\})", re.MULTILINE)
 _HEAD: Final = 4_000
 _OTHER_SECTIONS: Final = 3
 _LISTED: Final = 3
@@ -116,14 +117,11 @@ def form_of(text: str, document: MarkdownDocument, record: Record) -> Form:
 
 
 def _is_list_of_links(text: str) -> bool:
+    if _TOCTREE.search(text):
+        return True
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     links = sum(bool(_LINK_LINE.match(line)) for line in lines)
     return links >= _LISTED and 2 * links > len(lines)
-
-
-def is_record(form: Form, *, front_page: bool) -> bool:
-    """Whether a form is that of a record; a front page has to say so, a short text has not."""
-    return form is Form.RECORD or (form is Form.PLAIN and not front_page)
 
 
 def _is_unfilled(text: str, document: MarkdownDocument, record: Record) -> bool:

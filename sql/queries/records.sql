@@ -37,10 +37,17 @@ order by w.older_id, w.newer_id
 on conflict do nothing
 
 -- name: of_chunks
-select k.id as chunk_id, d.id as document_id, d.name, coalesce(r.status, 'unknown') as status,
+-- Passages first, then the document of each (a subquery with a limit stays one): without statistics
+-- the planner would begin with all records there are.
+with found as materialized (
+    select k.id as chunk_id, k.document_id from chunks k where k.id = any(%(chunks)s)
+)
+select f.chunk_id, d.id as document_id, d.name, coalesce(r.status, 'unknown') as status,
        r.status_text, r.decided_on, n.newer, n.names, n.titles
-from chunks k
-join documents d on d.id = k.document_id
+from found f
+cross join lateral (
+    select x.id, x.name, x.scope, x.kind from documents x where x.id = f.document_id limit 1
+) d
 left join records r on r.document_id = d.id
 cross join lateral (
     select coalesce(array_agg(x.id order by x.name), '{}') as newer,
@@ -49,4 +56,4 @@ cross join lateral (
     from successions s join documents x on x.id = s.newer_id
     where s.older_id = d.id
 ) n
-where k.id = any(%(chunks)s) and d.scope = 'adr' and d.kind = 'file'
+where d.scope = 'adr' and d.kind = 'file'

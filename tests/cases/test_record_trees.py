@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from concordance.deciding import reads_as_record
+from concordance.deciding import read_form, records_among
 from concordance.indexing.scopes import place, read_adr_dir
 from concordance.indexing.succession import Entry, trace
 from concordance.models import AdrStatus, Scope
@@ -61,12 +61,16 @@ def records_of(tree: str) -> dict[str, tuple[str | None, Record]]:
             if member.isfile() and (stream := archive.extractfile(member)) is not None
         }
     adr_dir = read_adr_dir(files[".adr-dir"]) if ".adr-dir" in files else None
-    for name, data in files.items():
-        if place(name, ScopeRules(), adr_dir).scope is Scope.ADR and reads_as_record(name, data):
-            source = decode(data)
-            assert isinstance(source, SourceText)
-            document = parse(name, source.text)
-            found[name] = (document.title, read_record(source.text, document))
+    among = {
+        name: data
+        for name, data in files.items()
+        if place(name, ScopeRules(), adr_dir).scope is Scope.ADR
+    }
+    for name in records_among({name: read_form(name, data) for name, data in among.items()}):
+        source = decode(among[name])
+        assert isinstance(source, SourceText)
+        document = parse(name, source.text)
+        found[name] = (document.title, read_record(source.text, document))
     return found
 
 

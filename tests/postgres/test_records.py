@@ -59,6 +59,7 @@ FILES: dict[str, str | bytes] = {
     "docs/adr/0009-use-kafka.md": KAFKA,
     "docs/adr/0009-tea-names.rst": "Names\n=====\n\n:Status: Rejected\n\nNo broker of names.\n",
     "docs/adr/2025-03-04-cups/README.md": "# Cups\n\n## Status\n\nProposed\n\n## Context\n\nTea.\n",
+    "docs/adr/2025-03-04-cups/sizes.md": "# Sizes\n\nOf cups.\n",
     "docs/adr/2025-03-04-cups/notes/README.md": "# Notes\n\nWords on cups.\n",
     "docs/adr/queue.md": "# Queue\n\nWe use a queue for the broker.\n",
     "docs/adr/0042-diagram.png": b"\x89PNG",
@@ -112,6 +113,7 @@ def test_records_are_told_from_what_stands_beside_them(index: Index, database_ur
         "docs/adr/0009-use-kafka.md": "adr indexed",
         "docs/adr/0009-tea-names.rst": "adr indexed",
         "docs/adr/2025-03-04-cups/README.md": "adr indexed",
+        "docs/adr/2025-03-04-cups/sizes.md": "docs indexed",
         "docs/adr/2025-03-04-cups/notes/README.md": "docs indexed",
         "docs/adr/queue.md": "adr indexed",
     }
@@ -236,6 +238,16 @@ def test_the_same_source_gives_the_same_rows_by_any_way(
     assert rows(database_url) == []
     reindex(index)
     assert (rows(database_url), names_of(database_url)) == by_steps
+
+
+def test_a_front_page_that_becomes_a_record_changes_what_lies_beside_it(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    cups = str(FILES["docs/adr/2025-03-04-cups/README.md"])
+    for text, beside in (("# Cups\n\nTea.\n", "adr indexed"), (cups, "docs indexed")):
+        source.commit({"docs/adr/2025-03-04-cups/README.md": text})
+        reindex(index)
+        assert names_of(database_url)["docs/adr/2025-03-04-cups/sizes.md"] == beside
 
 
 def test_a_record_that_goes_takes_its_claims_along(
