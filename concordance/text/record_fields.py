@@ -145,9 +145,11 @@ def _read_lines(
     """Fields that stand in lines of their own or in tables, with the lines that continue them."""
     key: str | None = None
     value: list[str] = []
-    for number, line in enumerate(lines):
+    for number, whole in enumerate(lines):
+        line = whole[:MOST_VALUE]
         name, rest = _field(line) if fields else (None, "")
-        if name is not None:
+        speaks = sentences and bool(_VERB.match(line))
+        if name is not None and (name in _KEYS or not speaks):
             found.add(key, "\n".join(value))
             key, value = None, []
             for part_key, part in _parts(name, rest):
@@ -159,7 +161,7 @@ def _read_lines(
             if any(part.strip() for part in value):
                 found.add(key, "\n".join(value))
                 key, value = None, []
-        elif sentences and _VERB.match(line):
+        elif speaks:
             found.said.append(" ".join(lines[number : number + 2]))
         elif key is not None and (not _ITEM.match(line) or not "".join(value[:1]).strip()):
             value.append(line)
@@ -177,12 +179,11 @@ def _field(line: str) -> tuple[str | None, str]:
 
 def _parts(name: str, rest: str) -> Iterator[tuple[str | None, str]]:
     """A field, and those that follow it in the same line."""
-    inner = next((m for m in _INNER.finditer(rest) if key_of(m["key"]) in _KEYS), None)
-    yield _KEYS.get(name), rest if inner is None else rest[: inner.start()]
-    if inner is not None:
-        further, value = _field(rest[inner.end() :])
-        if further is not None:
-            yield from _parts(further, value)
+    further: str | None = name
+    while further is not None:
+        inner = next((m for m in _INNER.finditer(rest) if key_of(m["key"]) in _KEYS), None)
+        yield _KEYS.get(further), rest if inner is None else rest[: inner.start()]
+        further, rest = (None, "") if inner is None else _field(rest[inner.end() :])
 
 
 def _read_row(found: Fields, lines: Sequence[str], number: int) -> None:

@@ -34,6 +34,7 @@ RECORDS_VERSION: Final = 1
 """Raised by hand when the same text would give another record, so that rows are made anew."""
 
 _MOST_STATUS: Final = 200
+_OF_ITSELF: Final = re.compile(r"\b(?:this|the) (?:decision|adr|record)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +59,30 @@ def read_record(text: str, document: MarkdownDocument) -> Record:
     found = find_fields(text, document)
     stated = [value for value in found.of("status") if not lists_alternatives(value)]
     replaced = _merged(
-        *(superseded_by(value) for value in (*stated, *found.said)),
+        *(superseded_by(value) for value in stated),
         *(references(value) for value in found.of("superseded_by")),
+        *(_named(superseded_by(sentence), sentence) for sentence in found.said),
     )
-    status, status_text = _status(stated, found.said)
+    status, status_text = _status(stated)
     if replaced:
         status = AdrStatus.SUPERSEDED
+        status_text = status_text or next(map(_shown, found.said), None)
     return Record(
         status=status,
         status_text=status_text,
         date=_date(found, stated),
         deciders=next((n for n in map(read_names, found.of("deciders")) if n), ()),
         supersedes=_merged(
-            *(supersedes(value) for value in (*stated, *found.said)),
+            *(supersedes(value) for value in stated),
             *(references(value) for value in found.of("supersedes")),
+            *(_named(supersedes(sentence), sentence) for sentence in found.said),
         ),
         superseded_by=replaced,
     )
 
 
-def _status(stated: Iterable[str], said: Iterable[str]) -> tuple[AdrStatus, str | None]:
-    """The first value whose word is known, else a sentence, else the first value as it stands."""
+def _status(stated: Iterable[str]) -> tuple[AdrStatus, str | None]:
+    """The first value whose word is known, else the first value as it stands."""
     first: str | None = None
     for value in stated:
         shown = _shown(value)
@@ -86,11 +90,14 @@ def _status(stated: Iterable[str], said: Iterable[str]) -> tuple[AdrStatus, str 
         status = read_status(value)
         if status is not AdrStatus.UNKNOWN:
             return status, shown
-    for sentence in said:
-        status = read_status(re.sub(r"^[\s>*+\-•]+(?:\[!?\w+\])?", "", sentence))
-        if status is AdrStatus.SUPERSEDED:
-            return status, first or _shown(sentence)
     return AdrStatus.UNKNOWN, first
+
+
+def _named(found: tuple[Reference, ...], sentence: str) -> tuple[Reference, ...]:
+    """The records that a sentence names; words alone are a title where it speaks of this record."""
+    if _OF_ITSELF.search(sentence):
+        return found
+    return tuple(one for one in found if one.target or re.search(r"\d", one.text))
 
 
 def _shown(value: str) -> str:

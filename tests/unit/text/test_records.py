@@ -268,6 +268,15 @@ def test_what_it_replaces(text: str) -> None:
     assert (said.status, said.superseded_by) == (AdrStatus.ACCEPTED, ())
 
 
+def test_sentences_under_the_title() -> None:
+    assert record("# X\n\nSuperseded by ADR-9: it was slow.\n").status is AdrStatus.SUPERSEDED
+    assert record("# X\n\n> This ADR is superseded by Use Kafka.\n").superseded_by == (
+        Reference("Use Kafka"),
+    )
+    for prose in ("Replaced the old broker.", "Replaced by hand each time.", "Replaces all doubt."):
+        assert record(f"# X\n\n{prose}\n").silent
+
+
 def test_code_and_later_prose_say_nothing() -> None:
     text = (
         "# X\n\nText.\n\n```\nStatus: accepted\n```\n\n## Context\n\nStatus: rejected\n\n"
@@ -319,7 +328,7 @@ def test_any_text_has_a_record_and_always_the_same(text: str, name: str) -> None
 @pytest.mark.parametrize(
     "piece",
     ["superseded by ", "[", "`a <", "Status: ", "- Status:\n", "| Status ", "**", "<!--", "~~",
-     "9 and ", "(", ":doc:`", "{|", "* "],
+     "9 and ", "(", ":doc:`", "{|", "* ", "; Status: a"],
 )  # fmt: skip
 def test_hostile_metadata_is_read_soon(piece: str) -> None:
     flood = piece * (400_000 // len(piece))
