@@ -9,11 +9,18 @@ from datetime import datetime
 
 from concordance.adapters.postgres import search as legs
 from concordance.indexing.links import line_link, web_address
-from concordance.models import CoverageState, FileOrigin, Scope, ScopeFreshness, SessionOrigin
+from concordance.models import (
+    CoverageState,
+    FileOrigin,
+    RecordState,
+    Scope,
+    ScopeFreshness,
+    SessionOrigin,
+)
 from concordance.text.scrubbing import has_mark
 
 
-def file_origin(p: legs.StoredPassage) -> FileOrigin:
+def file_origin(p: legs.StoredPassage, record: RecordState | None = None) -> FileOrigin:
     """The lines of a file at a commit, with their address where the host is known."""
     start, end, commit = p.start_line or 1, p.end_line or 1, p.commit or ""
     # Under a name that lost a secret there is no page, and the link would hold it.
@@ -26,6 +33,7 @@ def file_origin(p: legs.StoredPassage) -> FileOrigin:
         end_line=end,
         commit=commit,
         link=line_link(web, path=p.name, commit=commit, start=start, end=end),
+        record=record,
     )
 
 

@@ -68,6 +68,8 @@ def _stored(
     scope = Scope(detail.scope)
     details = []
     made_by = row_fingerprint(project)
+    if scope is Scope.DOCS and placed.scope is Scope.ADR:
+        details.append("it stands among decision records and has not the form of one")
     if detail.chunker not in (made_by, skipped_by(made_by)):
         details.append("it was chunked by an older version; the next run chunks it anew")
     if detail.chunks_refused:

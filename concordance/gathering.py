@@ -125,6 +125,8 @@ def _check(request: SearchRequest) -> None:
         raise BadRequest("an empty list of projects", hint="Leave it out to search all")
     if request.scopes is not None and not request.scopes:
         raise BadRequest("an empty list of scopes", hint="Leave it out to search all")
+    if request.adr_status is not None and not request.adr_status:
+        raise BadRequest("an empty list of states", hint="Leave it out to search every source")
 
 
 def _check_slugs(resources: Resources, request: SearchRequest) -> None:
@@ -309,6 +311,7 @@ def _filters(request: SearchRequest, targets: Sequence[legs.Target]) -> legs.Fil
         scopes=tuple(sorted({target.scope for target in targets})),
         path_prefix=request.path_prefix,
         since=request.since,
+        adr_status=request.adr_status,
         places=_places(request, targets),
     )
 

@@ -38,6 +38,7 @@ from concordance.adapters.postgres import (
     embeddings,
     projects,
 )
+from concordance.decisions import DecisionRecords, decision_records
 from concordance.errors import BadRequest
 from concordance.figures import CalibrationReport, Evaluation
 from concordance.models import Answer, Explanation, Hit, Scope, ScopeCoverage, SearchRequest
@@ -125,6 +126,10 @@ class Index:
     def explain(self, slug: str, path: str) -> Explanation:
         """Why a file or session is, or is not, in the index."""
         return explaining.explain(self._resources, slug, path)
+
+    def decision_records(self, slug: str) -> DecisionRecords:
+        """A project's decision records: their status, what replaced what, and what is in doubt."""
+        return decision_records(self._resources, slug)
 
     def problems(self, slug: str, *, most: int = 100) -> list[documents.Problem]:
         """Documents of a project that failed or were skipped, with reasons."""

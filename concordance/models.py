@@ -6,7 +6,7 @@ What does not: how anything is computed or stored.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -54,6 +54,17 @@ class DocumentStatus(StrEnum):
     SKIPPED = "skipped"
 
 
+class AdrStatus(StrEnum):
+    """What a decision record says of itself; unknown where it says nothing that is known."""
+
+    PROPOSED = "proposed"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    DEPRECATED = "deprecated"
+    SUPERSEDED = "superseded"
+    UNKNOWN = "unknown"
+
+
 class CoverageState(StrEnum):
     """What may be relied on, for one scope of one project; `docs/coverage.md` defines each."""
 
@@ -98,6 +109,11 @@ class SearchRequest(Frozen):
         default=None,
         title="Since",
         description="Only session turns at or after this time; files carry no time of their own.",
+    )
+    adr_status: tuple[AdrStatus, ...] | None = Field(
+        default=None,
+        title="Status of decision records",
+        description="Only decision records of these states; none given means every source.",
     )
     top_k: int = Field(
         default=10, title="Hits", description="How many passages to return.", ge=1, le=MAX_TOP_K
@@ -152,6 +168,24 @@ class SearchRequest(Frozen):
     )
 
 
+class RecordName(Frozen):
+    """A decision record by its path, with its title where it has one."""
+
+    path: str
+    title: str | None
+
+
+class RecordState(Frozen):
+    """What a decision record says of itself, and what stands in its place now."""
+
+    status: AdrStatus
+    status_text: str | None = Field(description="The status as it is written in the record.")
+    date: date | None
+    superseded_by: tuple[RecordName, ...] = Field(
+        description="What replaced it; empty where nothing did, or where it is not certain what."
+    )
+
+
 class FileOrigin(Frozen):
     """Where a passage of a file stands: lines are counted from 1, both ends included."""
 
@@ -163,6 +197,9 @@ class FileOrigin(Frozen):
     end_line: int
     commit: str
     link: str | None = Field(description="Address of these lines at this commit, where known.")
+    record: RecordState | None = Field(
+        default=None, description="State of the decision record; null for every other file."
+    )
 
 
 class SessionOrigin(Frozen):

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from concordance.adapters.postgres import search as legs
+from concordance.adapters.postgres.records import Standing
 from concordance.choosing import BLENDED, Chosen, choose
 from concordance.citing import file_origin, freshness, session_origin
 from concordance.gathering import Gathered, gather
@@ -17,6 +18,7 @@ from concordance.models import Answer, Fusion, Hit, Scope, SearchRequest
 from concordance.ranking import confidence as judging
 from concordance.ranking.confidence import Confidence
 from concordance.ranking.fusion import Fused, fuse
+from concordance.ranking.succession import successors_first
 from concordance.reranking import rerank
 from concordance.resources import Resources
 
@@ -48,8 +50,11 @@ def _answer(resources: Resources, gathered: Gathered) -> Answer:
     ordered, reranked = account.timed(
         "reranking", lambda: rerank(resources, gathered, kept, seconds=left)
     )
-    shown = ordered[: request.top_k]
-    hits = account.timed("passages", lambda: _hits(resources, gathered, shown, judged, reranked))
+    standing = account.timed("records", lambda: _standing(gathered, ordered))
+    shown = successors_first(ordered, standing)[: request.top_k]
+    hits = account.timed(
+        "passages", lambda: _hits(resources, gathered, shown, judged, reranked, standing)
+    )
     now = resources.clock()
     return Answer(
         request=request,
@@ -97,17 +102,25 @@ def _judge(gathered: Gathered, model: Confidence) -> dict[int, float]:
     }
 
 
-def _hits(
+def _standing(gathered: Gathered, ordered: Sequence[Fused]) -> dict[int, Standing]:
+    """The decision records among the finds; nothing is asked where none was searched."""
+    if all(target.scope != Scope.ADR for target in gathered.targets):
+        return {}
+    return gathered.snapshot.records([f.candidate.chunk_id for f in ordered])
+
+
+def _hits(  # noqa: PLR0913, PLR0917 - what a hit is made of
     resources: Resources,
     gathered: Gathered,
     shown: Sequence[Fused],
     judged: dict[int, float],
     reranked: dict[int, float],
+    standing: dict[int, Standing],
 ) -> list[Hit]:
     ids = [f.candidate.chunk_id for f in shown]
     stored = gathered.snapshot.passages(resources.tenant, ids)
     return [
-        _hit(rank, fused, stored[chunk_id], judged[chunk_id]).model_copy(
+        _hit(rank, fused, stored[chunk_id], judged[chunk_id], standing.get(chunk_id)).model_copy(
             update={"rerank_score": reranked.get(chunk_id)}
         )
         for rank, fused in enumerate(shown, start=1)
@@ -115,8 +128,15 @@ def _hits(
     ]
 
 
-def _hit(rank: int, fused: Fused, passage: legs.StoredPassage, confidence: float) -> Hit:
+def _hit(
+    rank: int,
+    fused: Fused,
+    passage: legs.StoredPassage,
+    confidence: float,
+    standing: Standing | None,
+) -> Hit:
     c = fused.candidate
+    state = None if standing is None else standing.state
     return Hit(
         rank=rank,
         score=fused.score,
@@ -128,7 +148,7 @@ def _hit(rank: int, fused: Fused, passage: legs.StoredPassage, confidence: float
         project=passage.project,
         scope=Scope(passage.scope),
         content=passage.content,
-        origin=file_origin(passage) if passage.kind == "file" else session_origin(passage),
+        origin=file_origin(passage, state) if passage.kind == "file" else session_origin(passage),
     )
 
 
@@ -143,6 +163,8 @@ def _empty_reason(gathered: Gathered, fused: Sequence[Fused], chosen: Chosen) ->
         )
     if request.path_prefix is not None or request.since is not None:
         return "nothing that matches lies under that path or after that time"
+    if request.adr_status is not None:
+        return "no decision record of that status matches"
     if gathered.account.no_terms:
         return "the question has no word to look for, and no vector answered"
     return "no passage holds any of the words"

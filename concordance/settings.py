@@ -29,12 +29,16 @@ DEFAULT_ADR = (
     "docs/decisions/",
     "docs/architecture/decisions/",
     "docs/architecture/adr/",
+    "docs/architecture-decisions/",
     "doc/adr/",
     "doc/architecture/decisions/",
     "adr/",
     "adrs/",
 )
 MARKDOWN_SUFFIXES = (".md", ".mdx", ".markdown")
+RST_SUFFIXES = (".rst",)
+ASCIIDOC_SUFFIXES = (".adoc", ".asciidoc")
+TEXT_SUFFIXES = MARKDOWN_SUFFIXES + RST_SUFFIXES + ASCIIDOC_SUFFIXES
 
 
 class Checked(BaseModel):

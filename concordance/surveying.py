@@ -21,6 +21,7 @@ from concordance.settings import Project, Settings
 from concordance.text.chunking import chunker_fingerprint
 from concordance.text.cutting import ChunkSizes
 from concordance.text.language import AUTO, DETECTION_VERSION
+from concordance.text.records import RECORDS_VERSION
 from concordance.text.scrubbing import Scrubber
 
 # Goes up when the words of a passage are computed in another way.
@@ -46,12 +47,12 @@ def chunker() -> str:
 
 
 def row_fingerprint(project: Project) -> str:
-    """How a text of this project becomes rows: its chunks, and the words they are found by."""
+    """How a text becomes rows: its chunks, the words they are found by, and its metadata."""
     language = project.language
     if language == AUTO:
         language = f"{AUTO}{DETECTION_VERSION}"
     scrubbed = Scrubber(on=project.scrub).fingerprint
-    return f"{chunker()}/{language}/{LEXEMES_VERSION}/{scrubbed}"
+    return f"{chunker()}/{language}/{LEXEMES_VERSION}/r{RECORDS_VERSION}/{scrubbed}"
 
 
 def rules_fingerprint(project: Project, settings: Settings) -> str:

@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 from concordance.adapters import log_folder
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.records import settle_successions
 from concordance.adapters.postgres.words import settle_weights
+from concordance.deciding import settle_scopes
 from concordance.errors import (
     DatabaseConflict,
     DatabaseError,
@@ -108,14 +110,11 @@ def plan_files(  # noqa: PLR0913 - what may be chosen of a plan
     wanted = tuple(scope for scope in FILE_SCOPES if scope in scopes)
     projects.check_language(resources.database, project)
     listed = [] if commit is None else list_files(resources, project, commit)
-    found = [f for f in listed if f.scope in wanted]
+    known = documents.stored_documents(resources.database, held.project_id, FILE_SCOPES)
+    found = [f for f in settle_scopes(resources, project, listed, known) if f.scope in wanted]
     names = {f.name for f in found}
     # A file that came from a scope that was not asked for is known by its name all the same.
-    stored = [
-        s
-        for s in documents.stored_documents(resources.database, held.project_id, FILE_SCOPES)
-        if s.scope in wanted or s.name in names
-    ]
+    stored = [s for s in known if s.scope in wanted or s.name in names]
     plan = make_plan(stored, found, chunker=row_fingerprint(project), full=full)
     _open(resources, held, wanted, commit)
     return SourcePlan(commit, wanted, plan)
@@ -221,6 +220,7 @@ def write_batch(resources: Resources, held: projects.Hold, batch: Sequence[Docum
             status=DocumentStatus.FAILED,
             reason=f"could not be stored: {error.message}",
             passages=(),
+            record=None,
         )
         # Where this fails as well, it was not the document.
         documents.write_documents(resources.database, resources.tenant, held, [failed])
@@ -241,6 +241,7 @@ def close_attempt(
             documents.stamp_commit(connection, held.project_id, source.scopes, source.marker)
             named = Scrubber(on=project.scrub).optional(branch)
             projects.set_branch(connection, held.project_id, named)
+            settle_successions(connection, resources.tenant, held.project_id)
         settle_weights(connection, held.project_id)
         coverage.close_attempt(
             connection,

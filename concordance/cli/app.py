@@ -6,7 +6,17 @@ from importlib.metadata import version
 
 from cyclopts import App
 
-from concordance.cli import asking, demo, doctor, measuring, projects, purging, questions, running
+from concordance.cli import (
+    asking,
+    demo,
+    doctor,
+    measuring,
+    projects,
+    purging,
+    questions,
+    records,
+    running,
+)
 
 app = App(
     name="concordance",
@@ -14,7 +24,15 @@ app = App(
     "with citations that hold.",
     version=lambda: version("concordance"),
 )
-for part in (running.app, asking.app, measuring.app, purging.app, doctor.app, demo.app):
+for part in (
+    running.app,
+    asking.app,
+    records.app,
+    measuring.app,
+    purging.app,
+    doctor.app,
+    demo.app,
+):
     app.command(part, name="*")
 app.command(projects.app)
 app.command(questions.app)

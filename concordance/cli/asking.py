@@ -14,10 +14,14 @@ from concordance.cli.printing import print_answer, print_coverage, print_explana
 from concordance.cli.running import Json
 from concordance.errors import BadRequest
 from concordance.index import Index
-from concordance.models import CoverageState, Fusion, Scope, SearchRequest
+from concordance.models import AdrStatus, CoverageState, Fusion, Scope, SearchRequest
 
 app = App()
 OUT = Console()
+Scopes = Annotated[tuple[Scope, ...], Parameter(negative=(), help="Only these kinds of source.")]
+States = Annotated[
+    tuple[AdrStatus, ...], Parameter(negative=(), help="Only decision records of these states.")
+]
 # What the request's fields are called here.
 OPTIONS = {
     "text": "the question",
@@ -25,6 +29,7 @@ OPTIONS = {
     "scopes": "--scope",
     "path_prefix": "--path",
     "since": "--since",
+    "adr_status": "--adr-status",
     "top_k": "--top-k",
     "threshold": "--threshold",
     "deadline_seconds": "--deadline",
@@ -36,13 +41,12 @@ def search(  # noqa: PLR0913 - one parameter an option
     text: str,
     *,
     project: Annotated[tuple[str, ...], Parameter(negative=(), help="Only these projects.")] = (),
-    scope: Annotated[
-        tuple[Scope, ...], Parameter(negative=(), help="Only these kinds of source.")
-    ] = (),
+    scope: Scopes = (),
     path: Annotated[str | None, Parameter(help="Only files whose path starts with this.")] = None,
     since: Annotated[
         datetime | None, Parameter(help="Only session turns at or after this time.")
     ] = None,
+    adr_status: States = (),
     top_k: Annotated[int, Parameter(help="How many passages, 100 at most.")] = 10,
     fusion: Annotated[
         Fusion, Parameter(help="How words and vectors are combined.")
@@ -66,6 +70,7 @@ def search(  # noqa: PLR0913 - one parameter an option
             scopes=scope or None,
             path_prefix=path,
             since=_with_zone(since),
+            adr_status=adr_status or None,
             top_k=top_k,
             fusion=fusion,
             threshold=threshold,

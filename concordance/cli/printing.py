@@ -25,6 +25,7 @@ from concordance.models import (
     Explanation,
     FileOrigin,
     Hit,
+    RecordState,
     ScopeCoverage,
     SessionOrigin,
 )
@@ -151,6 +152,7 @@ def print_hit(console: Console, hit: Hit, *, full: bool = False) -> None:
     match hit.origin:
         case FileOrigin() as at:
             facts += [safe(" > ".join(at.heading_path))] if at.heading_path else []
+            facts += [] if at.record is None else [record_state(at.record)]
             link = at.link
         case SessionOrigin() as at:
             when = f", {at.occurred_at:%Y-%m-%d %H:%M} UTC" if at.occurred_at else ""
@@ -165,6 +167,22 @@ def print_hit(console: Console, hit: Hit, *, full: bool = False) -> None:
     if len(shown) < len(content):
         console.print(_indented(Text("… (--full shows the whole passage)", style="dim")))
     console.print()
+
+
+def record_state(record: RecordState) -> str:
+    """A decision record's status in one line, with what stands in its place now."""
+    said = record.status.value
+    if record.date is not None:
+        said += f" {record.date.isoformat()}"
+    if record.superseded_by:
+        return f"{said}, superseded by {safe(', '.join(r.path for r in record.superseded_by))}"
+    # What could not be followed is shown as it is written, so that a reader can.
+    written = record.status_text or ""
+    return f"{said} ({safe(written)})" if _adds(written, record.status.value) else said
+
+
+def _adds(written: str, status: str) -> bool:
+    return written.casefold().strip(" .") not in ("", status)
 
 
 def shorten(content: str) -> str:

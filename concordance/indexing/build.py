@@ -20,7 +20,9 @@ from concordance.sessions.events import LineProblem, Session
 from concordance.text.chunking import Chunk, chunk_markdown, chunk_plain
 from concordance.text.cutting import ChunkSizes
 from concordance.text.decoding import Unreadable, decode
-from concordance.text.markdown import MarkdownDocument, parse_markdown
+from concordance.text.formats import parse
+from concordance.text.markdown import MarkdownDocument
+from concordance.text.records import Record, read_record
 from concordance.text.scrubbing import Scrubber
 
 # A heading longer than this is a paragraph by mistake; Postgres refuses a tsvector over 1 MB.
@@ -49,7 +51,7 @@ def file_document(  # noqa: PLR0913 - what a document is made of
     language: LanguageChooser = english,
     scrubber: Scrubber = SCRUBBER,
 ) -> Document:
-    """A Markdown file as a document; `language` names the analysis of its text.
+    """A text file as a document; `language` names the analysis of its text.
 
     All is made of the text without its secrets; its lines are those of the file.
     """
@@ -60,7 +62,7 @@ def file_document(  # noqa: PLR0913 - what a document is made of
         )
     scrubbed = scrubber.scrub(source.text)
     source = replace(source, text=scrubbed.text)
-    parsed = parse_markdown(source.text)
+    parsed = parse(found.name, source.text)
     title = _shorten(parsed.title) if parsed.title else None
     body = _end_of_front_matter(parsed)
     passages = tuple(
@@ -83,6 +85,7 @@ def file_document(  # noqa: PLR0913 - what a document is made of
         language=language(source.text),
         passages=passages,
         secrets=scrubbed.counts,
+        record=_record(source.text, parsed),
     )
 
 
@@ -206,6 +209,11 @@ def storable_name(name: str) -> str:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def _record(text: str, parsed: MarkdownDocument) -> Record | None:
+    record = read_record(text, parsed)
+    return None if record.silent else record
 
 
 def _end_of_front_matter(parsed: MarkdownDocument) -> int:

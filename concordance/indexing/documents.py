@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from concordance.models import DocumentStatus, Scope
+from concordance.text.records import Record
 
 Kind = Literal["file", "session"]
 
@@ -43,7 +44,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file or a session with its passages, or the reason why it has none."""
+    """A file or a session with its passages, or the reason why it has none.
+
+    `record` is what a file says of itself as a decision, whatever its scope: one that is moved into
+    a folder of decisions is not read again.
+    """
 
     scope: Scope
     kind: Kind
@@ -60,3 +65,4 @@ class Document:
     passages: tuple[Passage, ...] = ()
     secrets: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were replaced in it."""
+    record: Record | None = None

@@ -1,7 +1,8 @@
-"""Which files are documentation or decision records, by folder and ending.
+"""Which files are documentation or decision records, by folder, name and ending.
 
 What belongs here: the decision about one path, and the rule that made it. The longest matching
 folder wins; folders are compared without regard to case, as `docs/ADR` and `docs/adr` both occur.
+What a file in a folder of decisions says is looked at afterwards, by `concordance.reading`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from concordance.models import Scope
-from concordance.settings import MARKDOWN_SUFFIXES, ScopeRules
+from concordance.settings import TEXT_SUFFIXES, ScopeRules
+from concordance.text.record_forms import is_named_otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,8 @@ class Placed:
 def place(path: str, rules: ScopeRules, adr_dir: str | None) -> Placed:
     """Decide about one path, named from the repository's root with '/' between its parts."""
     low = path.lower()
-    if not low.endswith(MARKDOWN_SUFFIXES):
-        return Placed(None, f"not a Markdown file ({', '.join(MARKDOWN_SUFFIXES)})")
+    if not low.endswith(TEXT_SUFFIXES):
+        return Placed(None, f"not a text that is read ({', '.join(TEXT_SUFFIXES)})")
     matches = [
         (len(folder), order, scope, folder)
         for order, scope, folder in _folders(rules, adr_dir)
@@ -33,6 +35,8 @@ def place(path: str, rules: ScopeRules, adr_dir: str | None) -> Placed:
     if matches:
         # Of two rules for the same folder the one that leaves it out wins, then decision records.
         _, _, scope, folder = max(matches, key=lambda m: (m[0], m[1]))
+        if scope is Scope.ADR and is_named_otherwise(low[len(folder.lower()) :]):
+            return Placed(Scope.DOCS, f"README, index or template in adr folder '{folder or '/'}'")
         kind = "excluded folder" if scope is None else f"{scope.value} folder"
         return Placed(scope, f"{kind} '{folder or '/'}'")
     if rules.root_readme and low.rsplit(".", 1)[0] == "readme":

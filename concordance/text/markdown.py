@@ -1,12 +1,14 @@
 """Markdown text to its title, metadata, sections and blocks, all placed in the source.
 
-What belongs here: what a document is made of. How it is cut into passages is decided elsewhere.
+What belongs here: what a document is made of; other formats give their leaves to `placed`. How it
+is cut into passages is decided elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from concordance.text.frontmatter import find_front_matter
 from concordance.text.headings import plain_title
@@ -45,7 +47,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class MarkdownDocument:
-    """A parsed document; `front_matter` maps lower-case keys to the scalars found there.
+    """A parsed document of any format; `front_matter` maps lower-case keys to its scalars.
 
     `title` is that of the front matter, else the first heading of level 1, else the first
     heading, else None.
@@ -63,9 +65,23 @@ def parse_markdown(text: str) -> MarkdownDocument:
     matter, a list item or a quote does not, and neither does a heading without words.
     """
     body, front_matter = find_front_matter(text)
+    leaves = outline(text[body:] if body else text)
+    return placed(text, leaves, body=body, front_matter=front_matter)
+
+
+def placed(
+    text: str,
+    leaves: Iterable[Leaf],
+    *,
+    body: int = 0,
+    front_matter: Mapping[str, str] = MappingProxyType({}),
+) -> MarkdownDocument:
+    """Put the leaves of any format into sections and blocks of `text`.
+
+    `leaves` stand in order and count their lines from offset `body`, where the front matter ends.
+    """
     lines = LineIndex(text)
     skipped = lines.line_of(body - 1) if body else 0
-    leaves = outline(text[body:] if body else text)
     blocks = [Block(0, body, "front_matter")] if body else []
     openings: list[tuple[int, int, str]] = []
     for leaf in leaves:

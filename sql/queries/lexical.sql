@@ -260,7 +260,8 @@ cross join lateral (
         select from chunks k join documents d on d.id = k.document_id
         where k.id = l.chunk_id
           and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
-          and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)))
+          and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)
+          and (%(adr_status)s::text[] is null or has_adr_status(d.id, d.scope, %(adr_status)s))))
     order by score desc, l.chunk_id
     limit %(pool)s
 ) f
@@ -282,7 +283,8 @@ cross join lateral (
         select from chunks k join documents d on d.id = k.document_id
         where k.id = l.chunk_id
           and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
-          and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)))
+          and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)
+          and (%(adr_status)s::text[] is null or has_adr_status(d.id, d.scope, %(adr_status)s))))
     order by score desc, l.chunk_id
     limit %(pool)s
 ) f

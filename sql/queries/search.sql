@@ -39,6 +39,7 @@ from (
     where d.project_id = any(%(projects)s) and d.scope = any(%(scopes)s)
       and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
       and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)
+      and (%(adr_status)s::text[] is null or has_adr_status(d.id, d.scope, %(adr_status)s))
     limit %(most)s
 ) x
 
@@ -54,7 +55,8 @@ from (
         select from chunks k join documents d on d.id = k.document_id
         where k.id = e.chunk_id
           and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
-          and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)))
+          and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)
+          and (%(adr_status)s::text[] is null or has_adr_status(d.id, d.scope, %(adr_status)s))))
     order by e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})
     limit 2 * %(pool)s
 ) x
@@ -85,6 +87,7 @@ from (
     where d.project_id = any(%(projects)s) and d.scope = any(%(scopes)s)
       and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
       and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)
+      and (%(adr_status)s::text[] is null or has_adr_status(d.id, d.scope, %(adr_status)s))
     offset 0
 ) x
 order by x.distance, x.chunk_id

@@ -118,6 +118,33 @@ def test_a_migration_that_fails_leaves_nothing_of_itself(database: Database) -> 
     assert migrate(database) == []
 
 
+def test_no_file_scope_is_called_complete_before_its_records_were_read(
+    make_blank: Callable[[], str],
+) -> None:
+    database = _opened(make_blank())
+    migrate(database, [step for step in migrations() if step.name != "records"])
+    with database.transaction() as connection:
+        connection.execute("insert into tenants (slug) values ('t')")
+        connection.execute(
+            "insert into projects (tenant_id, slug, location, language) values (1, 'p', 'l', 'e')"
+        )
+        connection.execute(
+            "insert into coverage (project_id, tenant_id, scope, state, reason, last_success) "
+            "select 1, 1, unnest(array['docs', 'adr', 'session']), 'complete', 'all', now()"
+        )
+    assert migrate(database) == [step.number for step in migrations() if step.name == "records"]
+    with database.transaction() as connection:
+        states = connection.execute(
+            "select scope, state, attempt_open from coverage order by scope"
+        ).fetchall()
+    assert states == [
+        ("adr", "stale", True),
+        ("docs", "stale", True),
+        ("session", "complete", False),
+    ]
+    database.close()
+
+
 def test_a_login_that_may_not_make_the_extension_is_told_who_can(
     server_url: str, make_blank: Callable[[], str]
 ) -> None:

@@ -21,7 +21,7 @@ SHARED = (
     "concordance.settings",
     "concordance.progress",
 )
-PARSERS = ("pydantic", "numpy", "regex", "markdown_it", "mdit_py_plugins", "py3langid")
+PARSERS = ("pydantic", "numpy", "regex", "markdown_it", "mdit_py_plugins", "docutils", "py3langid")
 # Parts of the standard library that reach the clock, the environment, other processes or the net.
 OUTSIDE = ("os", "time", "socket", "subprocess", "shutil", "tempfile", "urllib.request", "http")
 DRIVERS = ("psycopg", "psycopg_pool", "pgvector")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from concordance.adapters.postgres.database import Connection, Database, fetch_all, fetch_one
 from concordance.adapters.postgres.projects import Hold, check_hold, keep_models
+from concordance.adapters.postgres.records import write_records
 from concordance.adapters.postgres.words import analyse_passages, forget_words, write_words
 from concordance.indexing.documents import Document, Kind
 from concordance.models import DocumentStatus, Scope
@@ -97,6 +98,7 @@ def write_documents(
         ):
             connection.execute(ask[name], key)
         ids = [row[0] for row in connection.execute(ask["incoming_ids"], key).fetchall()]
+        write_records(connection, tenant, held.project_id, ids, documents)
         connection.execute(ask["reuse_vectors"], {"documents": ids})
         analyse_passages(connection, held.project_id, None)
         forget_words(connection, held.project_id, ids)

@@ -33,8 +33,9 @@ from concordance.adapters.postgres.database import (
     translate,
 )
 from concordance.adapters.postgres.embeddings import StoredSpace, vector_as_text
+from concordance.adapters.postgres.records import Standing, standing_of
 from concordance.errors import DatabaseError, DatabaseUnavailable
-from concordance.models import POOL, LexicalRanking
+from concordance.models import POOL, AdrStatus, LexicalRanking
 from concordance.ranking.calibration import Calibration
 from concordance.ranking.candidates import Known, Scored
 from sql import queries
@@ -81,13 +82,16 @@ class Filters:
     path_prefix: str | None
     since: datetime | None
     places: tuple[str, ...] = ()
+    adr_status: tuple[AdrStatus, ...] | None = None
 
     def parameters(self) -> dict[str, Any]:
         """The filters as the statements name them."""
         return {
             "projects": list(self.projects),
             "scopes": list(self.scopes),
-            "narrow": self.path_prefix is not None or self.since is not None,
+            "narrow": not (self.path_prefix is None and self.since is None)
+            or self.adr_status is not None,
+            "adr_status": None if self.adr_status is None else list(self.adr_status),
             "prefix": self.path_prefix,
             "since": self.since,
             "pool": POOL,
@@ -244,6 +248,10 @@ class Snapshot:
             StoredPassage,
         )
         return {row.chunk_id: row for row in rows}
+
+    def records(self, chunks: Sequence[int]) -> dict[int, Standing]:
+        """The decision record of each of these passages that belongs to one."""
+        return standing_of(self._connection, chunks)
 
     def _scored(self, query: Any, given: dict[str, Any], *, sort: bool = True) -> list[Scored]:
         rows = self._guarded(

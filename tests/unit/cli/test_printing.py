@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ from concordance.cli.printing import (
     safe,
 )
 from concordance.models import (
+    AdrStatus,
     Answer,
     CoverageState,
     DocumentStatus,
@@ -31,6 +32,8 @@ from concordance.models import (
     Fusion,
     Hit,
     Origin,
+    RecordName,
+    RecordState,
     Scope,
     ScopeCoverage,
     ScopeFreshness,
@@ -243,6 +246,35 @@ def test_hits_are_shown_with_their_citation_and_first_lines() -> None:
     assert f"line {SHOWN_LINES + 3}" in shown(print_answer, answer(hit(FILE, many)), full=True)
     assert "2 hits of 20 candidates, 4 below the threshold, convex, 12 ms" in page
     assert not OBEYED.search(page)
+
+
+def state(status: AdrStatus, written: str | None, *names: str) -> RecordState:
+    return RecordState(
+        status=status,
+        status_text=written,
+        date=date(2026, 1, 5) if names else None,
+        superseded_by=tuple(RecordName(path=name, title=None) for name in names),
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        (state(AdrStatus.ACCEPTED, "Accepted."), "accepted"),
+        (state(AdrStatus.UNKNOWN, None), "unknown"),
+        (state(AdrStatus.UNKNOWN, "on\x1b trial"), "unknown (on\ufffd trial)"),
+        (state(AdrStatus.SUPERSEDED, "Superseded by 7"), "superseded (Superseded by 7)"),
+        (
+            state(AdrStatus.SUPERSEDED, "Superseded", "a\x1b.md", "b.md"),
+            "superseded 2026-01-05, superseded by a\ufffd.md, b.md",
+        ),
+    ],
+)
+def test_a_decision_record_is_shown_with_its_state(record: RecordState, line: str) -> None:
+    at = FILE.model_copy(update={"record": record})
+    assert re.search(
+        rf" · {re.escape(line)} *$", shown(print_answer, answer(hit(at))), re.MULTILINE
+    )
 
 
 def test_whatever_limits_an_answer_comes_with_it() -> None:

@@ -22,7 +22,7 @@ from concordance.indexing.build import (
 from concordance.indexing.documents import Document
 from concordance.indexing.plan import Found
 from concordance.indexing.vector_space import content_hash
-from concordance.models import DocumentStatus, Scope
+from concordance.models import AdrStatus, DocumentStatus, Scope
 from concordance.sessions.events import Event, LineProblem, Session
 from concordance.text.cutting import ChunkSizes
 
@@ -42,6 +42,24 @@ def of_session(*texts: str, title: str | None = None, source: Path = LOG) -> Doc
         for n, text in enumerate(texts, start=1)
     )
     return session_document(Session("s1", title, events), source, chunker="v1", sizes=SIZES)
+
+
+# --- what files say of themselves as decisions ---------------------------------------------
+
+
+def test_a_file_of_any_scope_keeps_what_it_says_as_a_decision() -> None:
+    said = of_file(b"# X\n\n## Status\n\nAccepted\n\nSupersedes [1](0001-y.md)\n").record
+    assert said is not None
+    assert (said.status, said.supersedes[0].target) == (AdrStatus.ACCEPTED, "0001-y.md")
+    assert of_file(b"# X\n\nText.\n").record is None
+    assert of_file(b"").record is None
+
+
+def test_the_ending_of_a_name_decides_on_the_format() -> None:
+    text = b"Title\n=====\n\nText.\n\nPart\n----\n\n# no heading\n"
+    paths = [p.heading_path for p in of_file(text, "docs/x.rst").passages]
+    assert paths == [("Title",), ("Title", "Part")]
+    assert [p.heading_path for p in of_file(b"= T\n\nx\n", "docs/x.adoc").passages] == [("T",)]
 
 
 # --- files -----------------------------------------------------------------------------------

@@ -42,7 +42,10 @@ def test_the_default_folders_of_decisions(folder: str) -> None:
         ("docs/x.Markdown", Scope.DOCS),
         ("docs/.md", Scope.DOCS),
         ("docs/ein Name mit ü 🎉:\"'.md", Scope.DOCS),
-        ("docs/x.rst", None),
+        ("docs/x.rst", Scope.DOCS),
+        ("docs/x.RST", Scope.DOCS),
+        ("docs/x.adoc", Scope.DOCS),
+        ("docs/x.txt", None),
         ("docs/x.md.png", None),
         ("docs/xmd", None),
         ("documentation/x.md", None),
@@ -57,16 +60,69 @@ def test_by_folder_and_ending(path: str, expected: Scope | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "readme.md", "Readme.MD", "README.markdown", "readme.mdx"]
+    "name",
+    ["README.md", "readme.md", "Readme.MD", "README.markdown", "readme.mdx", "README.rst"],
 )
 def test_the_readme_at_the_root(name: str) -> None:
     assert place(name, DEFAULT, None) == Placed(Scope.DOCS, "README at the root")
     assert scope_of(name, ScopeRules(root_readme=False)) is None
 
 
-@pytest.mark.parametrize("name", ["README", "README.rst", "README.de.md", "README-de.md", "md"])
+@pytest.mark.parametrize("name", ["README", "README.txt", "README.de.md", "README-de.md", "md"])
 def test_what_is_no_readme(name: str) -> None:
     assert scope_of(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        "readme.rst",
+        "index.md",
+        "_index.md",
+        "INDEX.md",
+        "template.md",
+        "0000-template.md",
+        "adr-template.md",
+        "adr-short-template.md",
+        "EMPTY-ADR.md",
+        "madr_template_minimal.rst",
+        "templates/decision.md",
+        "SUMMARY.md",
+        "CONTRIBUTING.md",
+    ],
+)
+def test_what_stands_beside_records_is_documentation(name: str) -> None:
+    for folder in DEFAULT_ADR:
+        assert place(f"{folder}{name}", DEFAULT, None) == Placed(
+            Scope.DOCS, f"README, index or template in adr folder '{folder}'"
+        )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0001-use-a-queue.md",
+        "001-use-a-queue.rst",
+        "adr-007-use-a-queue.md",
+        "ADR-007-use-a-queue.md",
+        "2026-01-05-use-a-queue.md",
+        "2026-01-05_003-use-a-queue.md",
+        "use-a-queue.md",
+        "use-a-queue.adoc",
+        "2026-01-05-use-a-queue/README.md",
+        "2026-01-05-use-a-queue/index.md",
+        "backend/0001-use-a-queue.md",
+        "0007-prompt-template-engine.md",
+        "0046-generate-index-files.md",
+        "0012-readme-format.md",
+        "0003-use-our-adr-template.md",
+    ],
+)
+def test_names_of_records(name: str) -> None:
+    assert scope_of(f"docs/adr/{name}") is Scope.ADR
+    assert scope_of(f"docs/ADR/{name}") is Scope.ADR
+    assert scope_of(f"docs/architecture-decisions/{name}") is Scope.ADR
 
 
 def test_the_longest_folder_wins_whichever_scope_it_is_of() -> None:
