@@ -81,6 +81,17 @@ select project_id, set_name from calibrations where project_id = %(project)s
 -- name: change_calibration
 update calibrations set set_name = %(set_name)s where project_id = %(project)s
 
+-- name: records
+select document_id, status_text, deciders, supersedes, superseded_by
+from records where project_id = %(project)s
+order by document_id
+
+-- name: change_record
+update records
+set status_text = %(status_text)s, deciders = %(deciders)s, supersedes = %(supersedes)s,
+    superseded_by = %(superseded_by)s
+where document_id = %(document_id)s
+
 -- name: rewrite_documents
 vacuum (full, analyze) documents
 
@@ -110,3 +121,6 @@ vacuum (full, analyze) runs
 
 -- name: rewrite_projects
 vacuum (full, analyze) projects
+
+-- name: rewrite_records
+vacuum (full, analyze) records

@@ -58,7 +58,15 @@ def index(make_index: IndexMaker, tmp_path: Path) -> Index:
     )
     from tests.sources import GitSource  # noqa: PLC0415 - made once more
 
-    GitSource(tmp_path / "repo").commit({"docs/long.md": f"# Long\n\n{long}\n"})
+    key = KEYS["github"][1]
+    record = (
+        f"---\nstatus: accepted with {key}\ndeciders: [Ann, {key}]\n---\n\n# 7. Keys\n\n"
+        f"Supersedes [an older one {key}](0001-{key}.md)\n\n"
+        "## Context\n\nKeys.\n\n## Decision\n\nMarks.\n"
+    )
+    GitSource(tmp_path / "repo").commit(
+        {"docs/long.md": f"# Long\n\n{long}\n", "docs/adr/0007-keys.md": record}
+    )
     stored_as_it_was(make_index, project)
     return make_index(project)
 

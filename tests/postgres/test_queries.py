@@ -39,6 +39,13 @@ INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
     ("search", "candidates"): VECTORS,
     ("search", "candidates_by_words"): VECTORS,
     ("purges", "change_document"): {"id": 1},
+    ("purges", "change_record"): {
+        "document_id": 1,
+        "status_text": "accepted",
+        "deciders": ["Ann"],
+        "supersedes": Jsonb([]),
+        "superseded_by": Jsonb([]),
+    },
     ("purges", "change_passage"): {"id": 1},
 }
 RUN = uuid.uuid4()

@@ -57,9 +57,10 @@ def every_key() -> list[str]:
 def plant(folder: Path) -> Project:
     """A project whose files, names, log and commit message hold a key of each kind."""
     lines = "\n\n".join(f"{n}: {line.format(key)}" for n, (line, key) in enumerate(KEYS.values()))
+    steps = "\n\n".join(f"Step {n}: pour, then wait." for n in range(100))
     source = GitSource.make(folder / "repo")
     files: dict[str, str | bytes] = {
-        "docs/guide.md": f"# Guide {LEAKED}\n\nHow to brew.\n\n{lines}\n",
+        "docs/guide.md": f"# Guide {LEAKED}\n\nHow to brew.\n\n{lines}\n\n{steps}\n",
         "docs/adr/0001-keys.md": f"# Keys\n\n## Context {KEYS['github'][1]}\n\n{lines}\n",
         "README.md": f"---\ntitle: Home {LEAKED}\n---\n\n# Shop\n\nSells tea.\n",
     }

@@ -39,6 +39,7 @@ _REWRITES = (
     "rewrite_recorded_questions",
     "rewrite_runs",
     "rewrite_projects",
+    "rewrite_records",
 )
 
 Look = Callable[[KeptDocument, Sequence[KeptPassage]], Change | None]
@@ -63,6 +64,15 @@ class _Refusal:
 class _Run:
     id: UUID
     summary: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    document_id: int
+    status_text: str | None
+    deciders: list[str]
+    supersedes: Any
+    superseded_by: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +166,10 @@ def _make_way(connection: Connection, held: Hold, document: KeptDocument) -> Non
 def purge_account(
     database: Database, held: Hold, scrub: Scrub, *, branch: str | None, now: datetime
 ) -> None:
-    """Scrub what is told of a project: errors, branch, calibration; count and settle its words."""
+    """Scrub what is told of a project: errors, branch, calibration, what its records say.
+
+    Its words are settled and its coverage counted.
+    """
     ask = queries("purges")
     key = {"project": held.project_id}
     with database.transaction() as connection:
@@ -172,9 +185,20 @@ def purge_account(
             connection.execute(ask["change_account"], key | errors | {"scope": account.scope})
         for one in fetch_all(connection, ask["calibrations"], key, _Calibration):
             connection.execute(ask["change_calibration"], key | {"set_name": scrub(one.set_name)})
+        _purge_records(connection, held, scrub)
         if branch is not None and scrub(branch) != branch:
             connection.execute(ask["change_branch"], key | {"branch": scrub(branch)})
         coverage.recount(connection, held.project_id, list(Scope), now=now)
+
+
+def _purge_records(connection: Connection, held: Hold, scrub: Scrub) -> None:
+    ask = queries("purges")
+    for record in fetch_all(connection, ask["records"], {"project": held.project_id}, _Record):
+        said = asdict(record)
+        changed = {name: _scrubbed(value, scrub) for name, value in said.items()}
+        if changed != said:
+            links = {name: Jsonb(changed[name]) for name in ("supersedes", "superseded_by")}
+            connection.execute(ask["change_record"], changed | links)
 
 
 def purge_tenant(database: Database, tenant: int, scrub: Scrub) -> None:
