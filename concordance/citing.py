@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from concordance.adapters.postgres import search as legs
-from concordance.indexing.links import line_link, web_address
+from concordance.indexing.links import commit_link, line_link, web_address
 from concordance.models import CoverageState, FileOrigin, Scope, ScopeFreshness, SessionOrigin
 
 
@@ -37,6 +37,10 @@ def session_origin(p: legs.StoredPassage) -> SessionOrigin:
         speaker=p.speaker or "",
         occurred_at=p.occurred_at,
         source=p.source or "",
+        directory=p.directory,
+        branch=p.branch,
+        commit=p.commit,
+        commit_link=commit_link(web_address(p.location, p.web_url), p.commit),
     )
 
 

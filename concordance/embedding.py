@@ -175,7 +175,7 @@ class _Worker:
 
 
 def _text(passage: embeddings.PassageText) -> str:
-    return passage_text(passage.title, passage.heading_path, passage.content)
+    return passage_text(passage.title, passage.heading_path, passage.content, passage.preceding)
 
 
 def _project_ids(resources: Resources, slugs: Sequence[str]) -> list[int]:

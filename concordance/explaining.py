@@ -11,7 +11,7 @@ from concordance.models import DocumentStatus, Explanation, Scope
 from concordance.reading import read_adr_folder
 from concordance.resources import Resources
 from concordance.settings import Project
-from concordance.surveying import FILE_SCOPES, row_fingerprint
+from concordance.surveying import FILE_SCOPES, row_fingerprint, session_fingerprint
 
 
 def explain(resources: Resources, slug: str, path: str) -> Explanation:
@@ -54,7 +54,7 @@ def _stored(
     status = DocumentStatus(detail.status)
     scope = Scope(detail.scope)
     details = []
-    made_by = row_fingerprint(project)
+    made_by = (row_fingerprint if scope in FILE_SCOPES else session_fingerprint)(project)
     if detail.chunker not in (made_by, skipped_by(made_by)):
         details.append("it was chunked by an older version; the next run chunks it anew")
     if detail.chunks_refused:

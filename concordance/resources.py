@@ -23,7 +23,9 @@ from concordance.adapters.postgres.database import Database, create_database
 from concordance.adapters.postgres.projects import ensure_tenant
 from concordance.adapters.postgres.schema import migrate
 from concordance.adapters.reranking import Reranker, open_reranker
+from concordance.adapters.session_readers import known_readers
 from concordance.errors import ProviderError, SettingsError, UnknownProject
+from concordance.sessions.reader import Reader
 from concordance.settings import Configuration, Project, Settings
 
 EMBEDDED_DATABASE = "concordance"
@@ -72,6 +74,7 @@ class Resources:
     clock: Callable[[], datetime] = utc_now
     breaker: Breaker = field(default_factory=Breaker)
     server: EmbeddedPostgres | None = None
+    readers: Mapping[str, Reader] = field(default_factory=known_readers)
 
     @property
     def settings(self) -> Settings:

@@ -14,9 +14,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from concordance.adapters import log_folder
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.session_logs import save_logs
 from concordance.adapters.postgres.words import settle_weights
 from concordance.errors import (
     DatabaseConflict,
@@ -25,16 +25,21 @@ from concordance.errors import (
     RunSuperseded,
     SourceError,
 )
-from concordance.indexing.build import (
-    found_documents,
-)
+from concordance.following import Followed, follow, read_sessions
+from concordance.indexing.build import found_documents
 from concordance.indexing.documents import Document
-from concordance.indexing.plan import Found, Plan, make_plan
+from concordance.indexing.logs import found_sessions, problem_documents
+from concordance.indexing.plan import Plan, make_plan
 from concordance.models import DocumentStatus, Scope
-from concordance.reading import language_chooser, list_files, read_files, read_sessions
+from concordance.reading import list_files, read_files
 from concordance.resources import Resources
 from concordance.settings import Project
-from concordance.surveying import FILE_SCOPES, row_fingerprint, rules_fingerprint
+from concordance.surveying import (
+    FILE_SCOPES,
+    row_fingerprint,
+    rules_fingerprint,
+    session_fingerprint,
+)
 
 # A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
@@ -74,8 +79,7 @@ class SourcePlan:
     marker: str | None
     scopes: tuple[Scope, ...]
     plan: Plan
-    blobs: tuple[Found, ...] = ()
-    sessions: tuple[Document, ...] = ()
+    sessions: Followed | None = None
 
 
 def fetch_source(resources: Resources, project: Project, credential: Credential | None) -> Fetched:
@@ -123,19 +127,20 @@ def plan_files(  # noqa: PLR0913 - what may be chosen of a plan
 def plan_sessions(
     resources: Resources, project: Project, held: projects.Hold, *, full: bool
 ) -> SourcePlan:
-    """Read a project's logs, compare their sessions with the stored ones, and open the attempt.
+    """Look at a project's logs, compare their sessions with the stored ones, and open the attempt.
 
     Raises:
         LogsUnreadable: A log folder or file can't be read; nothing is deleted then.
     """
-    logs = log_folder.list_logs(project.sessions)
     projects.check_language(resources.database, project)
-    read = read_sessions(project, logs, language_chooser(resources, project))
+    followed = follow(resources, project, held.project_id, full=full)
+    chunker = session_fingerprint(project)
+    problems = problem_documents(followed.states, chunker=chunker)
+    found = [*found_sessions(followed.states), *found_documents(problems)]
     stored = documents.stored_documents(resources.database, held.project_id, [Scope.SESSION])
-    plan = make_plan(stored, found_documents(read), chunker=row_fingerprint(project), full=full)
-    marker = log_folder.marker(logs)
-    _open(resources, held, (Scope.SESSION,), marker)
-    return SourcePlan(marker, (Scope.SESSION,), plan, sessions=tuple(read))
+    plan = make_plan(stored, found, chunker=chunker, full=full)
+    _open(resources, held, (Scope.SESSION,), followed.marker)
+    return SourcePlan(followed.marker, (Scope.SESSION,), plan, sessions=followed)
 
 
 def write_rows(
@@ -238,6 +243,8 @@ def close_attempt(
         if source.marker is not None and Scope.SESSION not in source.scopes:
             documents.stamp_commit(connection, held.project_id, source.scopes, source.marker)
             projects.set_branch(connection, held.project_id, branch)
+        if source.sessions is not None:
+            save_logs(connection, resources.tenant, held.project_id, source.sessions.states)
         settle_weights(connection, held.project_id)
         coverage.close_attempt(
             connection,
@@ -280,10 +287,9 @@ def _open(
 
 def _read(resources: Resources, project: Project, source: SourcePlan) -> Iterator[Document]:
     """The documents that a plan writes."""
-    if not source.sessions:
+    if source.sessions is None:
         return read_files(resources, project, source.marker or "", source.plan.writes)
-    wanted = {found.name for found in source.plan.writes}
-    return (document for document in source.sessions if document.name in wanted)
+    return read_sessions(resources, project, source.sessions, source.plan.writes)
 
 
 def _batches(read: Iterator[Document]) -> Iterator[list[Document]]:

@@ -36,11 +36,15 @@ class Passage:
     titled: bool = True
     speaker: str | None = None
     occurred_at: datetime | None = None
+    preceding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file or a session with its passages, or the reason why it has none."""
+    """A file or a session with its passages, or the reason why it has none.
+
+    `directory` and `branch` are where a session was at work, `commit` what it started from.
+    """
 
     scope: Scope
     kind: Kind
@@ -54,4 +58,6 @@ class Document:
     reason: str | None = None
     commit: str | None = None
     language: str | None = None
+    directory: str | None = None
+    branch: str | None = None
     passages: tuple[Passage, ...] = ()

@@ -27,6 +27,14 @@ def web_address(location: str, web_url: str | None) -> str | None:
     return f"https://{host.lower()}/{quote(path.strip('/').removesuffix('.git'), safe='/%~')}"
 
 
+def commit_link(web: str | None, commit: str | None) -> str | None:
+    """The address of a commit, or None where the host or the commit is not known."""
+    if web is None or not commit:
+        return None
+    host = urlsplit(web).hostname or ""
+    return f"{web}{'/-' if host.startswith('gitlab.') else ''}/commit/{quote(commit)}"
+
+
 def line_link(web: str | None, *, path: str, commit: str, start: int, end: int) -> str | None:
     """The address of some lines of a file at a commit, or None where the host is not known.
 

@@ -67,7 +67,7 @@ where e.model_id = {model} and e.chunk_id = any(%(chunks)s)
 
 -- name: passages
 select k.id as chunk_id, p.slug as project, p.location, p.web_url, d.scope, d.kind, d.name,
-       d.source, d.title, d.commit, k.heading_path, k.start_line, k.end_line, k.event_id,
+       d.source, d.title, d.commit, d.directory, d.branch, k.heading_path, k.start_line, k.end_line, k.event_id,
        k.last_event_id, k.speaker, k.occurred_at, k.content
 from chunks k
 join documents d on d.id = k.document_id

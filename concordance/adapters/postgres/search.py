@@ -97,6 +97,8 @@ class StoredPassage:
     source: str | None
     title: str | None
     commit: str | None
+    directory: str | None
+    branch: str | None
     heading_path: list[str]
     start_line: int | None
     end_line: int | None

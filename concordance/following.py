@@ -1,0 +1,264 @@
+"""Session logs: what they hold now, beside what is stored of them, and their sessions as documents.
+
+What belongs here: reading logs one at a time. A log that has not changed is not read; of the others
+only a few words are kept, and the sessions that are to be written are read once more. So neither
+many logs nor long ones are held at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from concordance.adapters import log_folder
+from concordance.adapters.log_folder import LogFile
+from concordance.adapters.postgres.session_logs import stored_logs
+from concordance.adapters.unpacking import SUFFIX, Damaged
+from concordance.indexing.build import session_document, storable_name
+from concordance.indexing.documents import Document
+from concordance.indexing.logs import LogState, Part, problem_documents, state_of
+from concordance.indexing.plan import Found
+from concordance.listing import Listed, ListedQuery, list_sources
+from concordance.reading import language_chooser
+from concordance.resources import Resources
+from concordance.sessions.events import (
+    Event,
+    LogContent,
+    SessionNote,
+    by_session,
+    join_session,
+)
+from concordance.sessions.reader import LogContext, NotThisFormat
+from concordance.sessions.registry import read as read_format
+from concordance.sessions.rows import read_rows
+from concordance.settings import Project, SessionSource
+from concordance.surveying import session_fingerprint
+from concordance.text.cutting import ChunkSizes
+
+# Of logs that share sessions so much is kept while those are put together, in bytes as they lie.
+KEPT_BYTES = 64 * 1024 * 1024
+SESSIONS_AT_ONCE = 200
+
+Parts = Mapping[str, tuple[Sequence[Event], Sequence[SessionNote]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a project's logs hold now: `states` are in the order in which their events stand."""
+
+    listed: Listed
+    states: tuple[LogState, ...]
+    marker: str
+
+
+def follow(resources: Resources, project: Project, project_id: int, *, full: bool) -> Followed:
+    """Look at all logs of a project, and read those that have changed, or with `full` all.
+
+    Raises:
+        LogsUnreadable: A source, a file or a database can't be read.
+    """
+    listed = list_sources(resources, project)
+    stored = {} if full else stored_logs(resources.database, project_id)
+    states = [_file_state(resources, project, log, stored) for log in listed.files]
+    asked = [_query_state(project, query, stored) for query in listed.queries]
+    marker = listed.marker([_content_of(state) for state in asked])
+    return Followed(listed, (*states, *asked), marker or "")
+
+
+def read_sessions(
+    resources: Resources, project: Project, followed: Followed, wanted: Sequence[Found]
+) -> Iterator[Document]:
+    """The documents of sessions and problems that a plan writes, each read as it is asked for."""
+    names = {found.name: found for found in wanted}
+    chunker = session_fingerprint(project)
+    for problem in problem_documents(followed.states, chunker=chunker):
+        if problem.name in names:
+            yield problem
+    choose = language_chooser(resources, project)
+    for session_id, found, parts in _wanted_parts(resources, project, followed, names):
+        events = [event for part in parts for event in part[0]]
+        notes = [note for part in parts for note in part[1]]
+        yield session_document(
+            join_session(session_id, events, notes),
+            found.source or "",
+            chunker=chunker,
+            sizes=ChunkSizes(),
+            language=choose,
+            content_id=found.content_id,
+        )
+
+
+def _wanted_parts(
+    resources: Resources, project: Project, followed: Followed, names: Mapping[str, Found]
+) -> Iterator[tuple[str, Found, list[tuple[Sequence[Event], Sequence[SessionNote]]]]]:
+    """Each wanted session with what its logs hold of it, in the order of its first log."""
+    files = {log_path(log): log for log in followed.listed.files}
+    queries = {query.name: query for query in followed.listed.queries}
+    places: dict[str, list[str]] = {}
+    for state in followed.states:
+        for part in state.parts:
+            if storable_name(part.session_id) in names:
+                places.setdefault(part.session_id, []).append(state.path)
+    reader = _PartsReader(resources, project, files, queries, places)
+    for session_id, paths in places.items():
+        parts = [reader.read(path).get(session_id, ((), ())) for path in paths]
+        yield session_id, names[storable_name(session_id)], parts
+
+
+@dataclass(slots=True)
+class _PartsReader:
+    """Reads logs by their paths, and keeps the ones that it read last."""
+
+    resources: Resources
+    project: Project
+    files: Mapping[str, LogFile]
+    queries: Mapping[str, ListedQuery]
+    places: Mapping[str, Sequence[str]]
+    _kept: OrderedDict[str, tuple[int, Parts]] = field(default_factory=OrderedDict)
+    _asked: dict[str, _Rows] = field(default_factory=dict)
+
+    def read(self, path: str) -> Parts:
+        """What a log holds of each session."""
+        if path in self.queries:
+            if path not in self._asked:
+                wanted = [s for s, paths in self.places.items() if path in paths]
+                self._asked[path] = _Rows(self.queries[path], sorted(wanted), self.project.slug)
+            return self._asked[path]
+        if path in self._kept:
+            self._kept.move_to_end(path)
+            return self._kept[path][1]
+        log = self.files[path]
+        _, content, _ = read_file(self.resources, log)
+        found = by_session(content, self.project.slug)
+        self._kept[path] = (log.size, found)
+        while len(self._kept) > 1 and sum(size for size, _ in self._kept.values()) > KEPT_BYTES:
+            self._kept.popitem(last=False)
+        return found
+
+
+class _Rows(Mapping[str, tuple[Sequence[Event], Sequence[SessionNote]]]):
+    """The wanted sessions of a query, asked for as many at once as fit."""
+
+    def __init__(self, listed: ListedQuery, wanted: list[str], slug: str) -> None:
+        self._listed = listed
+        self._wanted = wanted
+        self._slug = slug
+        self._kept: dict[str, tuple[Sequence[Event], Sequence[SessionNote]]] = {}
+
+    def __getitem__(self, session_id: str) -> tuple[Sequence[Event], Sequence[SessionNote]]:
+        if session_id not in self._kept:
+            start = self._wanted.index(session_id)
+            batch = self._wanted[start : start + SESSIONS_AT_ONCE]
+            self._kept = {
+                name: by_session(read_rows(rows), self._slug).get(name, ((), ()))
+                for name, rows in self._listed.query.sessions(batch)
+            }
+        return self._kept.get(session_id, ((), ()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._wanted)
+
+    def __len__(self) -> int:
+        return len(self._wanted)
+
+
+def read_file(resources: Resources, log: LogFile) -> tuple[str | None, LogContent, str | None]:
+    """The format of a log file, what it holds, and why it could not be read where that is so.
+
+    Raises:
+        LogsUnreadable: The file went away, or may not be read.
+    """
+    source = log.source or SessionSource(path=log.path)
+    try:
+        data = log_folder.read_log(log)
+        reader = None if source.format is None else resources.readers[source.format]
+        wanted = {b for r in ([reader] if reader else resources.readers.values()) for b in r.beside}
+        beside = log_folder.read_beside(log, sorted(wanted)) if wanted else {}
+        name = log.name.removesuffix(SUFFIX)
+        context = LogContext(name, beside, source.subagents)
+        named, content = read_format(data, context, resources.readers, source.format)
+    except (NotThisFormat, Damaged) as error:
+        return source.format, LogContent(()), str(error)
+    return named, content, None
+
+
+def log_path(log: LogFile) -> str:
+    """A log's path as it is stored."""
+    return storable_name(str(log.path))
+
+
+def _file_state(
+    resources: Resources, project: Project, log: LogFile, stored: Mapping[str, LogState]
+) -> LogState:
+    beside = hashlib.sha256(log.beside.encode()).hexdigest()[:8] if log.beside else ""
+    path, stamp = log_path(log), f"{log.size}-{log.modified_ns}-{beside}"
+    reader = _reader_fingerprint(resources, project, log.source)
+    known = stored.get(path)
+    if known is not None and (known.stamp, known.reader) == (stamp, reader):
+        return known
+    named, content, refused = read_file(resources, log)
+    state = state_of(
+        content, path=path, stamp=stamp, reader=reader, named=named, project=project.slug
+    )
+    return state if refused is None else replace(state, refused=refused)
+
+
+def _reader_fingerprint(
+    resources: Resources, project: Project, source: SessionSource | None
+) -> str:
+    """What decides, besides its bytes, what is read from a log."""
+    readers = sorted(f"{name}={reader.version}" for name, reader in resources.readers.items())
+    own = "" if source is None else f"{source.format}/{source.subagents}"
+    text = "\0".join([*readers, own, project.slug])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _query_state(project: Project, listed: ListedQuery, stored: Mapping[str, LogState]) -> LogState:
+    """What a query gives, read session by session."""
+    stamp = listed.marker or ""
+    known = stored.get(listed.name)
+    if stamp and known is not None and known.stamp == stamp:
+        return known
+    total = LogState(listed.name, stamp, "query", "query")
+    rows_before = 0
+    sessions = listed.query.sessions()
+    while batch := list(islice(sessions, SESSIONS_AT_ONCE)):
+        for _, rows in batch:
+            content = read_rows(rows, rows_before)
+            rows_before += len(rows)
+            one = state_of(
+                content,
+                path=listed.name,
+                stamp=stamp,
+                reader="query",
+                named="query",
+                project=project.slug,
+            )
+            total = _together(total, one)
+    return total
+
+
+def _together(one: LogState, other: LogState) -> LogState:
+    times = [time for time in (one.last_event, other.last_event) if time is not None]
+    kinds = sorted(one.left_out.keys() | other.left_out.keys())
+    return replace(
+        one,
+        parts=one.parts + other.parts,
+        problems=one.problems + other.problems,
+        left_out={k: one.left_out.get(k, 0) + other.left_out.get(k, 0) for k in kinds},
+        last_event=max(times, default=None),
+    )
+
+
+def _content_of(state: LogState) -> str:
+    """What tells the rows of a query from others."""
+    if state.stamp:
+        return state.stamp
+    parts: Sequence[Part] = state.parts
+    text = "\n".join(
+        [*(f"{part.session_id}\0{part.digest}" for part in parts), str(state.problems)]
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
