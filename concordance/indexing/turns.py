@@ -104,12 +104,15 @@ def _joins(group: _Group, event: Event) -> bool:
         and 0 < len(event.text.strip()) <= SHORT_TURN
         and 0 < len(last.text.strip()) <= SHORT_TURN
         and group.length + len(event.text) <= JOINED
-        and _day(last) == _day(event)
+        and _same_day(last, event)
     )
 
 
-def _day(event: Event) -> object:
-    return event.occurred_at.date() if event.occurred_at is not None else None
+def _same_day(one: Event, other: Event) -> bool:
+    """Whether one date is true of both, as far as is known."""
+    if one.occurred_at is None or other.occurred_at is None:
+        return True
+    return one.occurred_at.date() == other.occurred_at.date()
 
 
 def _chunks(group: _Group, sizes: ChunkSizes) -> tuple[Chunk, ...]:
