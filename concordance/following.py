@@ -8,7 +8,7 @@ many logs nor long ones are held at once.
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -39,7 +39,7 @@ from concordance.surveying import session_fingerprint
 from concordance.text.cutting import ChunkSizes
 
 # Of logs that share sessions so much is kept while those are put together, in bytes as they lie.
-KEPT_BYTES = 64 * 1024 * 1024
+KEPT_BYTES = 32 * 1024 * 1024
 SESSIONS_AT_ONCE = 200
 
 Parts = Mapping[str, tuple[Sequence[Event], Sequence[SessionNote]]]
@@ -110,33 +110,46 @@ def _wanted_parts(
 
 @dataclass(slots=True)
 class _PartsReader:
-    """Reads logs by their paths, and keeps the ones that it read last."""
+    """Reads logs by their paths, and keeps those that sessions still to come lie in as well."""
 
     resources: Resources
     project: Project
     files: Mapping[str, LogFile]
     queries: Mapping[str, ListedQuery]
     places: Mapping[str, Sequence[str]]
+    _left: Counter[str] = field(default_factory=Counter)
     _kept: OrderedDict[str, tuple[int, Parts]] = field(default_factory=OrderedDict)
     _asked: dict[str, _Rows] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Count how many sessions lie in each log."""
+        for paths in self.places.values():
+            self._left.update(paths)
+
     def read(self, path: str) -> Parts:
-        """What a log holds of each session."""
+        """What a log holds of each session; asked once for each of them."""
         if path in self.queries:
             if path not in self._asked:
                 wanted = [s for s, paths in self.places.items() if path in paths]
                 self._asked[path] = _Rows(self.queries[path], sorted(wanted), self.project.slug)
             return self._asked[path]
+        self._left[path] -= 1
         if path in self._kept:
-            self._kept.move_to_end(path)
-            return self._kept[path][1]
-        log = self.files[path]
-        _, content, _ = read_file(self.resources, log)
-        found = by_session(content, self.project.slug)
-        self._kept[path] = (log.size, found)
+            found = self._kept[path][1]
+        else:
+            _, content, _ = read_file(self.resources, self.files[path])
+            found = by_session(content, self.project.slug)
+        self._keep(path, found)
+        return found
+
+    def _keep(self, path: str, found: Parts) -> None:
+        if not self._left[path]:
+            self._kept.pop(path, None)
+            return
+        self._kept[path] = (self.files[path].size, found)
+        self._kept.move_to_end(path)
         while len(self._kept) > 1 and sum(size for size, _ in self._kept.values()) > KEPT_BYTES:
             self._kept.popitem(last=False)
-        return found
 
 
 class _Rows(Mapping[str, tuple[Sequence[Event], Sequence[SessionNote]]]):
