@@ -181,7 +181,11 @@ class SessionOrigin(Frozen):
     )
     branch: str | None = Field(default=None, description="The branch, likewise.")
     commit: str | None = Field(
-        default=None, description="The commit of the project that the session started from."
+        default=None, description="The commit of the project that was worked on."
+    )
+    commit_by: Literal["log", "time"] | None = Field(
+        default=None,
+        description="How it is known: from the log, or as the branch's last one before the turn.",
     )
     commit_link: str | None = Field(default=None, description="Its address, where known.")
 

@@ -16,8 +16,8 @@ from concordance.adapters.clock import utc_now
 from concordance.adapters.embedded_postgres import EmbeddedPostgres
 from concordance.adapters.embedding import Embedder, open_embedder
 from concordance.adapters.environment import git_environment, read_secret
-from concordance.adapters.git import GitMirror
 from concordance.adapters.git_environment import Credential
+from concordance.adapters.git_history import HistoryMirror
 from concordance.adapters.git_policy import GitPolicy
 from concordance.adapters.postgres.database import Database, create_database
 from concordance.adapters.postgres.projects import ensure_tenant
@@ -68,7 +68,7 @@ class Resources:
     environment: Mapping[str, str]
     database: Database
     tenant: int
-    mirror: GitMirror
+    mirror: HistoryMirror
     embedder: Embedder
     reranker: Reranker | None = None
     clock: Callable[[], datetime] = utc_now
@@ -153,7 +153,7 @@ def open_resources(
         if server is not None:
             server.stop()
         raise
-    mirror = GitMirror(
+    mirror = HistoryMirror(
         settings.home / "repositories",
         policy=GitPolicy(settings.allowed_schemes, settings.git_timeout_seconds),
         environment=git_environment(environment),

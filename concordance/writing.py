@@ -11,11 +11,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
+from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.commits import has_commit, save_commits
 from concordance.adapters.postgres.session_logs import save_logs
 from concordance.adapters.postgres.words import settle_weights
 from concordance.errors import (
@@ -44,6 +47,8 @@ from concordance.surveying import (
 # A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
 BATCH_DOCUMENTS = 200
+# Sessions are linked to commits that are no older.
+HISTORY = timedelta(days=730)
 # Batches that are chunked ahead of the one that Postgres is writing.
 BATCHES_AHEAD = 2
 # Batches that Postgres analyses side by side; their words are counted one after the other.
@@ -92,6 +97,8 @@ def fetch_source(resources: Resources, project: Project, credential: Credential 
     if head.commit is None:
         _refuse_sudden_emptiness(resources, project)
         return Fetched(None, head.branch)
+    if project.sessions:
+        _fetch_history(resources, project, head, credential)
     if resources.mirror.has_commit(project.slug, head.commit):
         return Fetched(head.commit, head.branch)
     commit = resources.mirror.fetch(project.slug, project.location, head, credential)
@@ -238,6 +245,8 @@ def close_attempt(
     branch: str | None,
 ) -> None:
     """Count, and say that the rows show the source: in one transaction."""
+    if project.sessions and source.sessions is None and source.marker and branch:
+        _store_history(resources, project, held, source.marker, branch)
     with resources.database.transaction() as connection:
         projects.check_hold(connection, held)
         if source.marker is not None and Scope.SESSION not in source.scopes:
@@ -263,6 +272,39 @@ def fail_attempt(
     with resources.database.transaction() as connection:
         coverage.ensure_scopes(connection, resources.tenant, project_id, scopes)
         coverage.fail_attempt(connection, project_id, scopes, error=error, now=resources.clock())
+
+
+def _fetch_history(
+    resources: Resources, project: Project, head: RemoteHead, credential: Credential | None
+) -> None:
+    """Bring the commits of the branch here, to which sessions are linked, unless they are.
+
+    Without them a session is linked to none: that is no reason for a run to fail.
+    """
+    stored = projects.ensure_project(resources.database, resources.tenant, project)
+    if head.branch is None or head.commit is None:
+        return
+    if has_commit(resources.database, stored.id, head.branch, head.commit):
+        return
+    with suppress(SourceError):
+        resources.mirror.fetch_history(
+            project.slug,
+            project.location,
+            head,
+            credential,
+            since=resources.clock() - HISTORY,
+        )
+
+
+def _store_history(
+    resources: Resources, project: Project, held: projects.Hold, commit: str, branch: str
+) -> None:
+    if has_commit(resources.database, held.project_id, branch, commit):
+        return
+    with suppress(SourceError):
+        commits = resources.mirror.history(project.slug)
+        if any(known.id == commit for known in commits):
+            save_commits(resources.database, held, branch, commits)
 
 
 def _refuse_sudden_emptiness(resources: Resources, project: Project) -> None:

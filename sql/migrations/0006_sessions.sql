@@ -26,3 +26,13 @@ create table session_logs (
     beside     text,                    -- why it is no log
     primary key (project_id, path)
 );
+
+-- Commits of a project's branch: a session that was at work on it is linked to the last one before it.
+create table project_commits (
+    project_id   integer not null references projects on delete cascade,
+    id           text not null,
+    branch       text not null,
+    committed_at timestamptz not null,
+    primary key (project_id, id)
+);
+create index project_commits_time on project_commits (project_id, branch, committed_at);

@@ -99,6 +99,7 @@ class StoredPassage:
     commit: str | None
     directory: str | None
     branch: str | None
+    linked_commit: str | None
     heading_path: list[str]
     start_line: int | None
     end_line: int | None
