@@ -31,6 +31,7 @@ from concordance.sessions.events import (
     by_session,
     join_session,
 )
+from concordance.sessions.jsonl import READER
 from concordance.sessions.reader import LogContext, NotThisFormat
 from concordance.sessions.registry import read as read_format
 from concordance.sessions.rows import read_rows
@@ -61,9 +62,9 @@ def follow(resources: Resources, project: Project, project_id: int, *, full: boo
         LogsUnreadable: A source, a file or a database can't be read.
     """
     listed = list_sources(resources, project)
-    stored = {} if full else stored_logs(resources.database, project_id)
-    states = [_file_state(resources, project, log, stored) for log in listed.files]
-    asked = [_query_state(project, query, stored) for query in listed.queries]
+    stored = stored_logs(resources.database, project_id)
+    states = [_file_state(resources, project, log, stored, full=full) for log in listed.files]
+    asked = [_query_state(project, query, {} if full else stored) for query in listed.queries]
     marker = listed.marker([_content_of(state) for state in asked])
     return Followed(listed, (*states, *asked), marker or "")
 
@@ -98,10 +99,13 @@ def _wanted_parts(
     files = {log_path(log): log for log in followed.listed.files}
     queries = {query.name: query for query in followed.listed.queries}
     places: dict[str, list[str]] = {}
+    refused = {state.path for state in followed.states if state.refused is not None}
     for state in followed.states:
         for part in state.parts:
             if storable_name(part.session_id) in names:
                 places.setdefault(part.session_id, []).append(state.path)
+    # What a log held that can't be read now is not known any more: its sessions stay as they are.
+    places = {name: paths for name, paths in places.items() if refused.isdisjoint(paths)}
     reader = _PartsReader(resources, project, files, queries, places)
     for session_id, paths in places.items():
         parts = [reader.read(path).get(session_id, ((), ())) for path in paths]
@@ -204,19 +208,31 @@ def log_path(log: LogFile) -> str:
 
 
 def _file_state(
-    resources: Resources, project: Project, log: LogFile, stored: Mapping[str, LogState]
+    resources: Resources,
+    project: Project,
+    log: LogFile,
+    stored: Mapping[str, LogState],
+    *,
+    full: bool,
 ) -> LogState:
+    """What a log file holds; where it can't be read, what it held when it could."""
     beside = hashlib.sha256(log.beside.encode()).hexdigest()[:8] if log.beside else ""
     path, stamp = log_path(log), f"{log.size}-{log.modified_ns}-{beside}"
     reader = _reader_fingerprint(resources, project, log.source)
     known = stored.get(path)
-    if known is not None and (known.stamp, known.reader) == (stamp, reader):
+    if known is not None and not full and (known.stamp, known.reader) == (stamp, reader):
         return known
     named, content, refused = read_file(resources, log)
     state = state_of(
         content, path=path, stamp=stamp, reader=reader, named=named, project=project.slug
     )
-    return state if refused is None else replace(state, refused=refused)
+    if refused is None:
+        return state
+    if known is not None and known.parts:
+        # It may be half written; that is no reason to delete what was said.
+        kept = f"{refused}; what was read of it before stays"
+        return replace(known, stamp=stamp, reader=reader, refused=kept)
+    return replace(state, refused=refused)
 
 
 def _reader_fingerprint(
@@ -233,9 +249,10 @@ def _query_state(project: Project, listed: ListedQuery, stored: Mapping[str, Log
     """What a query gives, read session by session."""
     stamp = listed.marker or ""
     known = stored.get(listed.name)
-    if stamp and known is not None and known.stamp == stamp:
+    reader = f"query-{READER.version}"
+    if stamp and known is not None and (known.stamp, known.reader) == (stamp, reader):
         return known
-    total = LogState(listed.name, stamp, "query", "query")
+    total = LogState(listed.name, stamp, reader, "query")
     rows_before = 0
     sessions = listed.query.sessions()
     while batch := list(islice(sessions, SESSIONS_AT_ONCE)):
@@ -246,7 +263,7 @@ def _query_state(project: Project, listed: ListedQuery, stored: Mapping[str, Log
                 content,
                 path=listed.name,
                 stamp=stamp,
-                reader="query",
+                reader=reader,
                 named="query",
                 project=project.slug,
             )

@@ -104,7 +104,7 @@ def _recognises(sample: Sample) -> bool:
 READER = Reader(
     name="open-webui",
     about="an export of Open WebUI",
-    patterns=("**/chat-export-*.json", "**/chat-*.json"),
+    patterns=("**/*chat*export*.json", "**/chat-*.json", "**/*open*webui*.json"),
     recognises=_recognises,
     read=read_open_webui,
 )

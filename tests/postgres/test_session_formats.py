@@ -190,6 +190,28 @@ def test_an_unknown_format_is_refused_with_what_was_seen_and_costs_itself_alone(
     assert names_of(database_url)[str(logs / "users.json")] == "session skipped"
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_a_document_that_is_half_written_deletes_nothing(
+    make: Callable[..., Index], logs: Path, database_url: str, full: bool
+) -> None:
+    chat = next(e for e in EXAMPLES if e.format == "chatgpt")
+    path = lay(logs, chat)
+    index = make()
+    reindex(index)
+    before = rows(database_url)
+    path.write_bytes(chat.data[:-40])
+    for _ in range(2):
+        reindex(index, scopes=[Scope.SESSION], full=full)
+        said = covered(index, Scope.SESSION)
+        assert (said.state, said.failed) == (CoverageState.PARTIAL, 1)
+        assert "what was read of it before stays" in said.reason
+        assert rows(database_url) == before
+    path.write_bytes(chat.data.replace(b"heartbeats", b"signals"))
+    reindex(index)
+    assert covered(index, Scope.SESSION).state is CoverageState.COMPLETE
+    assert "signals" in turns(database_url)["gpt-1"][0]
+
+
 def test_a_named_format_is_kept_to(
     make: Callable[..., Index], logs: Path, database_url: str
 ) -> None:
