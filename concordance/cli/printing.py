@@ -103,7 +103,9 @@ def print_coverage(console: Console, coverage: Sequence[ScopeCoverage], *, now: 
 
 def turns(c: ScopeCoverage, now: datetime) -> str:
     """What the session logs hold: turns, what is left out by its kind, and how old the last is."""
-    parts = [counted(c.turns or 0, "turn")]
+    others = [("empty", c.empty), ("failed", c.failed), ("skipped", c.skipped)]
+    sessions = [counted(c.indexed, "session"), *(f"{n:,} {name}" for name, n in others if n)]
+    parts = [", ".join(sessions), counted(c.turns or 0, "turn")]
     if c.turns_left_out:
         kinds = sorted(c.turns_left_out.items(), key=lambda kind: (-kind[1], kind[0]))
         shown = [f"{safe(kind)} {number:,}" for kind, number in kinds[:SHOWN_KINDS]]

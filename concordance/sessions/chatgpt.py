@@ -6,6 +6,7 @@ What counts as said: messages of people and the assistant to everybody, on the b
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from concordance.sessions.events import (
@@ -34,6 +35,8 @@ from concordance.sessions.trees import branch, off_branch
 
 _SPEAKERS: Final[dict[str, Speaker]] = {"user": "human", "assistant": "agent"}
 _TEXTS: Final = ("", "text", "multimodal_text")
+# Places of citations, in signs that no reader sees.
+_MARKERS: Final = re.compile("\ue200[^\ue200\ue201]*\ue201")
 _BESIDE: Final = ("user.json", "message_feedback.json", "shared_conversations.json")
 
 
@@ -109,7 +112,8 @@ def _text(content: Json) -> str | None:
         text = part if isinstance(part, str) else table(part).get("text")
         if isinstance(text, str) and text.strip():
             said.append(text)
-    return string("\n\n".join(said)) or string(content.get("text"))
+    whole = string("\n\n".join(said)) or string(content.get("text"))
+    return None if whole is None else string(_MARKERS.sub("", whole))
 
 
 def _recognises(sample: Sample) -> bool:

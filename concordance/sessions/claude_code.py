@@ -25,11 +25,12 @@ SPOKEN_TYPES: Final = ("user", "assistant")
 SUBAGENT: Final = "sub-agent"
 # Blocks of a message that hold no words of the conversation, in the order in which one names it.
 _MECHANISM: Final = ("tool_result", "tool_use", "thinking", "redacted_thinking", "image")
-_REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+# Beside a person's words: reminders, and what their editor shows.
+_ADDED: Final = re.compile(r"<(system-reminder|ide_[a-z_]+)>.*?(?:</\1>|\Z)", re.DOTALL)
 # What the program writes in a person's name: commands and their output, notices of tasks.
 _INJECTED: Final = re.compile(
     r"<(?:command-(?:name|message|args|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
-    r"|task-notification|user-memory-input|user-prompt-submit-hook|ide_[a-z_]+|teammate-message"
+    r"|task-notification|user-memory-input|user-prompt-submit-hook|teammate-message"
     r"|session-start-hook|environment_context)\b|Caveat: The messages below were generated"
 )
 _INTERRUPTED: Final = re.compile(r"\[Request interrupted by user[^\]]*\]\s*\Z")
@@ -156,14 +157,14 @@ def _left_out(log: _Log, line: Json) -> str | None:  # noqa: PLR0911
 
 def _own_words(text: str) -> tuple[str | None, str | None]:
     """A person's own words without what the program added, or the reason why there are none."""
-    kept = _REMINDER.sub("", text).strip()
+    kept = _ADDED.sub("", text).strip()
     if not kept:
         return None, "injected context"
     if _INJECTED.match(kept):
         return None, "command or injected context"
     if _INTERRUPTED.match(kept):
         return None, "interruption"
-    return (kept if "<system-reminder>" in text else text), None
+    return (text if kept == text.strip() else kept), None
 
 
 def _mechanism(content: object) -> str:

@@ -40,6 +40,8 @@ _PARTS: Final = ("text", "Text", "input_text", "output_text")
 _RECORDS: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 # Files of instructions are handed to the agent in the person's name.
 _INSTRUCTIONS: Final = "# AGENTS.md instructions"
+_EDITOR: Final = "# Context from my IDE setup:"
+_REQUEST: Final = "## My request for Codex:"
 _INJECTED_KINDS: Final = ("user_instructions", "environment_context")
 _SUBAGENT: Final = "sub-agent"
 
@@ -124,11 +126,20 @@ def _said(number: int, record: str, payload: Json, when: datetime | None) -> _Sa
     why = None if text is not None else "nothing said"
     injected = kind(payload, "kind") in _INJECTED_KINDS
     if text is not None and speaker == "human":
+        text = _request(text)
         injected = injected or text.lstrip().startswith(("<", _INSTRUCTIONS))
         why = "injected context" if injected else None
     return _Said(
         number, record == "response_item", speaker, text, identifier(item.get("id")), why, when
     )
+
+
+def _request(text: str) -> str:
+    """A person's own words, without what their editor put before them."""
+    if not text.lstrip().startswith(_EDITOR):
+        return text
+    _, found, own = text.partition(_REQUEST)
+    return own.strip() or text if found else text
 
 
 def _kept(said: list[_Said], left_out: LeftOut) -> list[_Said]:

@@ -34,6 +34,8 @@ from concordance.sessions.reader import LogContext, Reader, Sample
 
 _SPEAKERS: dict[str, Speaker] = {"user": "human", "gemini": "agent"}
 _INJECTED = ("<session_context>", "<hook_context>", "<state_snapshot>")
+# What stands after it was read from files that a person named.
+_FILES = "--- Content from referenced files ---"
 _SUBAGENT = "sub-agent"
 
 
@@ -115,13 +117,14 @@ def _content(log: _Log, problems: list[LineProblem], context: LogContext) -> Log
             log.left_out.add(f"type {kind(message)}" if kind(message) else "no type")
         elif subagent:
             log.left_out.add(_SUBAGENT)
-        elif text is None:
+        elif text is None or text.lstrip().startswith(_FILES):
             log.left_out.add("tool calls" if message.get("toolCalls") else "nothing said")
         elif speaker == "human" and text.lstrip().startswith(_INJECTED):
             log.left_out.add("injected context")
         else:
             when = moment(message.get("timestamp"))
-            events.append(Event(session, message_id, speaker, text, when))
+            said = text.partition(_FILES)[0].rstrip() if speaker == "human" else text
+            events.append(Event(session, message_id, speaker, said, when))
     note = SessionNote(session, string(log.meta.get("summary")))
     return LogContent(tuple(events), tuple(problems), log.left_out.counts, (note,))
 

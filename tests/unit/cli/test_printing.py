@@ -336,7 +336,7 @@ def test_what_session_logs_hold_stands_below_the_table() -> None:
         last_event=NOW - timedelta(hours=3),
     )
     out = shown(print_coverage, [found], now=NOW)
-    assert "1,200 turns" in out
+    assert "a session: 2 sessions, 1 failed; 1,200 turns; left out: " in out
     assert "kind 8 8" in out
     assert "others 6" in out, "kinds 1, 2 and 3"
     assert "the last said 3 h ago" in out

@@ -30,6 +30,9 @@ def said(content: LogContent) -> list[tuple[str, str]]:
 HEAD = {"sessionId": "s", "projectHash": "h", "startTime": "2030-01-01T00:00:00Z", "kind": "main"}
 GEMINI: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("a person", {"id": "1", "type": "user", "content": [{"text": "Why?"}]}, "Why?", ""),
+    ("a person who names a file",
+     {"id": "1", "type": "user", "content": [{"text": "Why @a?"}, {"text":
+      "--- Content from referenced files ---\nx"}]}, "Why @a?", ""),
     ("the agent", {"id": "1", "type": "gemini", "content": "So."}, "So.", ""),
     ("the agent with a call", {"id": "1", "type": "gemini", "content": "So.", "toolCalls": [{}]},
      "So.", ""),
@@ -110,6 +113,7 @@ CHATGPT: list[tuple[str, dict[str, Any], str | None, str]] = [
      spoken("user", content={"content_type": "multimodal_text", "parts": [{"text": "Hi"}]}),
      "Hi", ""),
     ("no time", spoken("user", "Why?", create_time=None), "Why?", ""),
+    ("a citation", spoken("assistant", "So. \ue200cite\ue202turn0\ue201"), "So. ", ""),
     ("the system", spoken("system", "x"), None, "role system"),
     ("a tool", spoken("tool", "x"), None, "role tool"),
     ("hidden", spoken("user", "x", metadata={"is_visually_hidden_from_conversation": True}), None,
