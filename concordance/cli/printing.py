@@ -168,6 +168,7 @@ def print_hit(console: Console, hit: Hit, *, full: bool = False) -> None:
         case SessionOrigin() as at:
             when = f", {at.occurred_at:%Y-%m-%d %H:%M} UTC" if at.occurred_at else ""
             facts.append(f"{safe(at.speaker)}{when}")
+            facts += [f"to #{safe(at.last_event_id)}"] if at.last_event_id != at.event_id else []
             facts += [safe(place)] if (place := workplace(at)) else []
             link = None
     console.print(_indented(Text(" · ".join(facts), style="green")))
