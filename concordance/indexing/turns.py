@@ -3,10 +3,11 @@
 What belongs here: which turns go into a passage together, and what is said of a passage besides
 what was said in it. How a long turn is cut is `concordance.text.cutting`'s matter.
 
-A passage is one turn, a part of a long one, or a short question with the short answers that follow
-it. It never holds the start of another exchange, so a log that grows changes its last passage at
-the most. Who spoke and when stands above it like a heading, and is searched and embedded; what was
-said before is embedded with it and not searched: an answer means little without its question.
+A passage is one turn, a part of a long one, or turns of which one says nothing by itself, such as
+`5432` with its question. It never holds the start of another exchange, so a log that grows changes
+its last passage at the most. Who spoke and when stands above it like a heading, and is searched and
+embedded; what was said before is embedded with it and not searched: an answer means little without
+its question.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ TURNS_VERSION: Final = 1
 # In characters. A turn that is longer stands alone; so many of joined turns read as one exchange.
 SHORT_TURN: Final = 200
 JOINED: Final = 400
+# A turn of one word, and no longer, says nothing by itself.
+ONE_WORD: Final = 16
 # How much of the turns before is embedded with a passage, of how many, and with which passages.
 BEFORE: Final = 400
 TURNS_BEFORE: Final = 2
@@ -96,7 +99,7 @@ def _groups(events: Sequence[Event]) -> Iterator[_Group]:
 
 
 def _joins(group: _Group, event: Event) -> bool:
-    """Whether a turn goes on with the exchange before it, and both are short."""
+    """Whether a turn answers the short one before it, and one of the two is a word."""
     last = group.events[-1]
     return (
         event.speaker == "agent"
@@ -104,8 +107,14 @@ def _joins(group: _Group, event: Event) -> bool:
         and 0 < len(event.text.strip()) <= SHORT_TURN
         and 0 < len(last.text.strip()) <= SHORT_TURN
         and group.length + len(event.text) <= JOINED
+        and (_is_word(last.text) or _is_word(event.text))
         and _same_day(last, event)
     )
+
+
+def _is_word(text: str) -> bool:
+    word = text.strip()
+    return len(word) <= ONE_WORD and len(word.split()) == 1
 
 
 def _same_day(one: Event, other: Event) -> bool:

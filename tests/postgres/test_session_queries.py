@@ -80,7 +80,8 @@ def test_the_rows_of_a_query_are_sessions_in_the_order_of_their_times(
     found = [(p["name"], p["content"]) for p in passages_of(database_url) if p["kind"] == "session"]
     assert found == [
         ("buoy", "Why was the buoy dark?"),
-        ("tea", "How do we brew the tea?\n\nBoil the water, then wait."),
+        ("tea", "How do we brew the tea?"),
+        ("tea", "Boil the water, then wait."),
     ]
     said = covered(index, Scope.SESSION)
     assert (said.state, said.turns, said.turns_left_out) == (CoverageState.COMPLETE, 3, {"tool": 1})

@@ -33,14 +33,14 @@ def passages(*events: Event, title: str | None = None) -> tuple[Passage, ...]:
     return session_passages(Session("s", title, events), ChunkSizes(), title)
 
 
-def test_a_short_question_stands_with_its_short_answers() -> None:
+def test_an_answer_of_one_word_stands_with_its_question() -> None:
     first, second = passages(
         turn(1, "human", "Which port?"),
         turn(2, "agent", "5432."),
-        turn(3, "agent", "By default."),
+        turn(3, "agent", "By default, on every system."),
         turn(4, "human", "Thanks."),
     )
-    assert first.content == "Which port?\n\n5432.\n\nBy default."
+    assert first.content == "Which port?\n\n5432.\n\nBy default, on every system."
     assert (first.event_id, first.last_event_id, first.speaker) == ("e1", "e3", "human, agent")
     assert first.occurred_at == WHEN + timedelta(minutes=1)
     assert (first.start_char, first.end_char) == (0, len(first.content))
@@ -56,16 +56,20 @@ def test_a_short_question_stands_with_its_short_answers() -> None:
         (turn(1, "human", "x" * (SHORT_TURN + 1)), turn(2, "agent", "Two.")),
         (turn(1, "human", "One."), turn(2, "agent", "Two.", occurred_at=WHEN + timedelta(days=1))),
         (turn(1, "human", "One."), turn(2, "agent", "Two.", thread="t")),
+        (turn(1, "human", "How is it started?"), turn(2, "agent", "Run make.")),
     ],
-    ids=["two questions", "a new question", "a long answer", "a long question", "days", "threads"],
+    ids=[
+        *("two questions", "a new question", "a long answer", "a long question", "days"),
+        *("threads", "two that say something"),
+    ],
 )
 def test_what_is_no_short_exchange_stands_apart(events: tuple[Event, ...]) -> None:
     assert [p.event_id for p in passages(*events)] == ["e1", "e2"]
 
 
 def test_an_exchange_ends_where_it_would_be_too_long() -> None:
-    found = passages(*(turn(n, "agent", "x" * 150) for n in range(6)))
-    assert [p.content.count("x") for p in found] == [300, 300, 300]
+    found = passages(*(turn(n, "agent", "x" * 150 if n % 2 else "Ok.") for n in range(6)))
+    assert [(p.event_id, p.last_event_id) for p in found] == [("e0", "e4"), ("e5", "e5")]
     assert all(len(p.content) <= JOINED for p in found)
 
 
