@@ -78,7 +78,7 @@ def read_postings(
     """The document of each passage, and the passages of each word."""
     with resources.database.transaction() as connection:
         rows = connection.execute(
-            "select l.chunk_id, d.name, u.lexeme,"
+            "select l.chunk_id, d.name, k.ordinal, u.lexeme,"
             " coalesce(cardinality(u.positions), 1),"
             " coalesce(cardinality(array_positions(u.weights, 'A')), 0)"
             " from lexical l join chunks k on k.id = l.chunk_id"
@@ -91,10 +91,10 @@ def read_postings(
     places: dict[int, int] = {}
     names: list[str] = []
     postings: dict[str, list[Posting]] = defaultdict(list)
-    for chunk, name, lexeme, occurrences, headings in rows:
+    for chunk, name, ordinal, lexeme, occurrences, headings in rows:
         if chunk not in places:
             places[chunk] = len(names)
-            names.append(loaded.document(name))
+            names.append(loaded.document(name, ordinal))
         postings[lexeme].append(Posting(places[chunk], occurrences - headings, headings))
     return names, postings
 

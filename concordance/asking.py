@@ -162,4 +162,4 @@ def _compare(
 
 
 def _documents(loaded: Loaded, candidates: Sequence[Candidate]) -> dict[int, str]:
-    return {c.chunk_id: loaded.document(c.order_key[2]) for c in candidates}
+    return {c.chunk_id: loaded.document(c.order_key[2], c.order_key[3]) for c in candidates}

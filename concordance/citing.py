@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from concordance.adapters.postgres import search as legs
-from concordance.indexing.links import line_link, web_address
+from concordance.indexing.links import belongs, commit_link, line_link, web_address
 from concordance.models import (
     CoverageState,
     FileOrigin,
@@ -38,7 +38,10 @@ def file_origin(p: legs.StoredPassage, record: RecordState | None = None) -> Fil
 
 
 def session_origin(p: legs.StoredPassage) -> SessionOrigin:
-    """The event of a session."""
+    """The event of a session, and the commit that was worked on where that is known."""
+    linked = p.linked_commit if belongs(p.directory, p.location) else None
+    commit = p.commit or linked
+    web = web_address(p.location, p.web_url) if belongs(p.directory, p.location) else None
     return SessionOrigin(
         session_id=p.name,
         event_id=p.event_id or "",
@@ -47,6 +50,11 @@ def session_origin(p: legs.StoredPassage) -> SessionOrigin:
         speaker=p.speaker or "",
         occurred_at=p.occurred_at,
         source=p.source or "",
+        directory=p.directory,
+        branch=p.branch,
+        commit=commit,
+        commit_by=None if commit is None else "log" if p.commit else "time",
+        commit_link=commit_link(web, commit),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from concordance.adapters.embedding import TextFailure, Vector
@@ -141,7 +141,7 @@ class _Worker:
             while batch and not stop_requested():
                 claimed += len(batch)
                 coming = pool.submit(self._claim, claimed)
-                results = self._resources.embedder.embed_documents([_text(p) for _, p in batch])
+                results = self._embed([passage for _, passage in batch])
                 if storing is not None:
                     storing.result()
                 storing = pool.submit(self._store, batch, results)
@@ -158,6 +158,21 @@ class _Worker:
         return self._backlog.claim(
             projects=self._ids, most=most, attempts=self._attempts, before=self._started
         )
+
+    def _embed(self, passages: Sequence[embeddings.PassageText]) -> list[Vector | TextFailure]:
+        """Vectors of passages; one does not fail for what was said before it."""
+        embedder = self._resources.embedder
+        results = embedder.embed_documents([_text(passage) for passage in passages])
+        again = [
+            number
+            for number, (passage, result) in enumerate(zip(passages, results, strict=True))
+            if isinstance(result, TextFailure) and passage.preceding is not None
+        ]
+        if again:
+            alone = [_text(replace(passages[number], preceding=None)) for number in again]
+            for number, result in zip(again, embedder.embed_documents(alone), strict=True):
+                results[number] = result
+        return results
 
     def _store(self, batch: Batch, results: Sequence[Vector | TextFailure]) -> None:
         vectors: list[tuple[embeddings.Claimed, Vector]] = []
@@ -176,7 +191,7 @@ class _Worker:
 
 
 def _text(passage: embeddings.PassageText) -> str:
-    return passage_text(passage.title, passage.heading_path, passage.content)
+    return passage_text(passage.title, passage.heading_path, passage.content, passage.preceding)
 
 
 def _project_ids(resources: Resources, slugs: Sequence[str]) -> list[int]:

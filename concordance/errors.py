@@ -98,6 +98,10 @@ class LogsUnreadable(SourceError):
     """A session-log folder or file can't be read; this is not the same as having no sessions."""
 
 
+class LogsUnavailable(SourceUnavailable, LogsUnreadable):
+    """The database with session logs did not answer, or the answer broke off."""
+
+
 # --- embedding providers ---------------------------------------------------------------------
 
 

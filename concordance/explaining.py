@@ -12,7 +12,7 @@ from concordance.models import DocumentStatus, Explanation, Scope
 from concordance.reading import read_adr_folder, readable_name
 from concordance.resources import Resources
 from concordance.settings import Project
-from concordance.surveying import FILE_SCOPES, row_fingerprint
+from concordance.surveying import FILE_SCOPES, row_fingerprint, session_fingerprint
 from concordance.text.scrubbing import has_mark
 
 KINDS: tuple[Kind, ...] = ("file", "session")
@@ -67,7 +67,7 @@ def _stored(
     status = DocumentStatus(detail.status)
     scope = Scope(detail.scope)
     details = []
-    made_by = row_fingerprint(project)
+    made_by = (row_fingerprint if scope in FILE_SCOPES else session_fingerprint)(project)
     if scope is Scope.DOCS and placed.scope is Scope.ADR:
         details.append("it stands among decision records and has not the form of one")
     if detail.chunker not in (made_by, skipped_by(made_by)):

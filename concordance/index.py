@@ -41,6 +41,7 @@ from concordance.adapters.postgres import (
 from concordance.decisions import DecisionRecords, decision_records
 from concordance.errors import BadRequest
 from concordance.figures import CalibrationReport, Evaluation
+from concordance.listing import list_sources
 from concordance.models import Answer, Explanation, Hit, Scope, ScopeCoverage, SearchRequest
 from concordance.ranking.calibration import Calibration
 from concordance.resources import (
@@ -302,6 +303,15 @@ class Index:
         """What has to be done so that the rows show the session logs."""
         project = self._resources.project(slug)
         return writing.plan_sessions(self._resources, project, held, full=full)
+
+    def session_logs(self, slug: str) -> int:
+        """How many session logs a project has now, each query counted as one.
+
+        Raises:
+            LogsUnreadable: A source can't be looked at.
+        """
+        listed = list_sources(self._resources, self._resources.project(slug))
+        return len(listed.files) + len(listed.queries)
 
     def write(
         self,

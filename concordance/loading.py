@@ -13,23 +13,25 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from concordance import embedding
 from concordance.adapters.beir import Entry, Question, QuestionSet
 from concordance.adapters.postgres import coverage, documents, projects
 from concordance.adapters.postgres.words import settle_weights
-from concordance.indexing.build import LanguageChooser, storable_name
+from concordance.indexing.build import LanguageChooser, session_document, storable_name
 from concordance.indexing.documents import Document, Passage
 from concordance.indexing.plan import Found, make_plan
+from concordance.indexing.turns import session_passages
 from concordance.indexing.vector_space import content_hash
 from concordance.models import DocumentStatus, Scope
 from concordance.reading import language_chooser
 from concordance.resources import Resources
+from concordance.sessions.events import Event, Session
 from concordance.settings import Project
-from concordance.surveying import row_fingerprint, rules_fingerprint
+from concordance.surveying import row_fingerprint, rules_fingerprint, session_fingerprint
 from concordance.text.chunking import chunk_plain
 from concordance.text.cutting import ChunkSizes
 from concordance.text.language import AUTO
@@ -55,10 +57,11 @@ class Loaded:
     names: dict[str, str]
     written: int
     embedded: int
+    turns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def document(self, name: str) -> str:
-        """The set's id of a stored document."""
-        return self.names[name]
+    def document(self, name: str, ordinal: int) -> str:
+        """The set's id of what a stored passage is a part of: a document, or a turn."""
+        return self.turns[name][ordinal] if name in self.turns else self.names[name]
 
 
 def load(
@@ -87,6 +90,7 @@ def load(
         embedding.prepare_space(apart)  # a provider that is down is noticed before any work
     started = apart.clock()
     names = {name_of(entry, questions): entry.id for entry in questions.corpus}
+    turns = turns_of(questions) if questions.conversational else {}
     written = _write(apart, project, questions, progress)
     embedded = 0
     if vectors:
@@ -95,7 +99,7 @@ def load(
         )
         embedding.note_outcome(apart, [project.slug], None)
         embedded = done.embedded
-    return Loaded(apart, project.slug, names, written, embedded)
+    return Loaded(apart, project.slug, names, written, embedded, turns)
 
 
 def slug_of(name: str) -> str:
@@ -148,7 +152,7 @@ def document_of(
         scope=Scope.DOCS,
         kind="file",
         name=name,
-        content_id=_digest(entry),
+        content_id=_digest((entry,)),
         bytes=len(text.encode()),
         status=DocumentStatus.INDEXED if passages else DocumentStatus.EMPTY,
         reason=None if passages else "no text",
@@ -158,6 +162,49 @@ def document_of(
         language=language(f"{entry.title}\n{entry.text}") if passages else None,
         passages=passages,
     )
+
+
+def session_of(turns: Sequence[Entry]) -> Session:
+    """The turns of one session of a set as real ones are: each is an event."""
+    return Session(
+        turns[0].session or "",
+        None,
+        tuple(
+            Event(turn.session or "", turn.id, "human", turn.text, turn.date, author=turn.speaker)
+            for turn in turns
+        ),
+    )
+
+
+def session_name(entry: Entry, questions: QuestionSet) -> str:
+    """The name that the session of a turn is stored under."""
+    folder = folder_of(entry.scope, questions) or ""
+    return storable_name(f"{folder}{entry.session}")
+
+
+def turns_of(questions: QuestionSet) -> dict[str, list[str]]:
+    """The turn that each passage of a session is of, by the session's name."""
+    return {
+        name: [p.event_id or "" for p in session_passages(session_of(group), ChunkSizes(), None)]
+        for name, group in _grouped(questions).items()
+    }
+
+
+def sessions_document(
+    turns: Sequence[Entry], name: str, *, chunker: str, sizes: ChunkSizes, language: LanguageChooser
+) -> Document:
+    """A session of a set as a document; its name is no text, as an entry's id is none."""
+    made = session_document(
+        session_of(turns),
+        name,
+        chunker=chunker,
+        sizes=sizes,
+        language=language,
+        content_id=_digest(turns),
+    )
+    passages = tuple(replace(passage, titled=False) for passage in made.passages)
+    # A question's scope is a path: sessions of a set are told apart as its other documents are.
+    return replace(made, scope=Scope.DOCS, kind="file", name=name, passages=passages)
 
 
 def path_prefix(question: Question, questions: QuestionSet) -> str | None:
@@ -174,11 +221,11 @@ def _write(
     with projects.hold(
         resources.database, stored, uuid.uuid4(), wait_seconds=wait, on_wait=lambda: None
     ) as held:
-        chunker = f"{row_fingerprint(project)}/set{FORM_VERSION}"
-        entries = {name_of(entry, questions): entry for entry in questions.corpus}
+        chunker = f"{_fingerprint(project, questions)}/set{FORM_VERSION}"
+        entries = _grouped(questions)
         plan = make_plan(
             documents.stored_documents(resources.database, held.project_id, SCOPES),
-            [_found(entry, name) for name, entry in entries.items()],
+            [_found(group, name) for name, group in entries.items()],
             chunker=chunker,
         )
         _open(resources, held)
@@ -203,14 +250,22 @@ def _write(
 
 
 def _batches(
-    resources: Resources, project: Project, wanted: Sequence[tuple[str, Entry]], chunker: str
+    resources: Resources,
+    project: Project,
+    wanted: Sequence[tuple[str, Sequence[Entry]]],
+    chunker: str,
 ) -> Iterator[list[Document]]:
     choose = language_chooser(resources, project)
+
+    def made(name: str, group: Sequence[Entry]) -> Document:
+        if group[0].session is not None:
+            return sessions_document(
+                group, name, chunker=chunker, sizes=ChunkSizes(), language=choose
+            )
+        return document_of(group[0], name, chunker=chunker, sizes=ChunkSizes(), language=choose)
+
     for start in range(0, len(wanted), BATCH_DOCUMENTS):
-        yield [
-            document_of(entry, name, chunker=chunker, sizes=ChunkSizes(), language=choose)
-            for name, entry in wanted[start : start + BATCH_DOCUMENTS]
-        ]
+        yield [made(name, group) for name, group in wanted[start : start + BATCH_DOCUMENTS]]
 
 
 def _open(resources: Resources, held: projects.Hold) -> None:
@@ -237,12 +292,30 @@ def _close(
         )
 
 
-def _found(entry: Entry, name: str) -> Found:
-    return Found(Scope.DOCS, "file", name, _digest(entry), len(entry.text.encode()))
+def _grouped(questions: QuestionSet) -> dict[str, Sequence[Entry]]:
+    """What becomes one document each, by its name: an entry, or the turns of a session."""
+    if not questions.conversational:
+        return {name_of(entry, questions): (entry,) for entry in questions.corpus}
+    found: dict[str, list[Entry]] = {}
+    for entry in questions.corpus:
+        found.setdefault(session_name(entry, questions), []).append(entry)
+    return dict(found)
 
 
-def _digest(entry: Entry) -> str:
-    return hashlib.sha256(f"{entry.title}\0{entry.text}".encode()).hexdigest()
+def _fingerprint(project: Project, questions: QuestionSet) -> str:
+    made_by = session_fingerprint if questions.conversational else row_fingerprint
+    return made_by(project)
+
+
+def _found(group: Sequence[Entry], name: str) -> Found:
+    size = sum(len(entry.text.encode()) for entry in group)
+    return Found(Scope.DOCS, "file", name, _digest(group), size)
+
+
+def _digest(group: Sequence[Entry]) -> str:
+    turns = [f"\0{e.id}\0{e.date}\0{e.speaker}" if e.session else "" for e in group]
+    text = "\0".join(f"{e.title}\0{e.text}{turn}" for e, turn in zip(group, turns, strict=True))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _stage(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:

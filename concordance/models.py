@@ -213,6 +213,18 @@ class SessionOrigin(Frozen):
     speaker: str
     occurred_at: datetime | None
     source: str = Field(description="The log file that the event was read from.")
+    directory: str | None = Field(
+        default=None, description="The folder that the session was at work in, as its log says."
+    )
+    branch: str | None = Field(default=None, description="The branch, likewise.")
+    commit: str | None = Field(
+        default=None, description="The commit of the project that was worked on."
+    )
+    commit_by: Literal["log", "time"] | None = Field(
+        default=None,
+        description="How it is known: from the log, or as the branch's last one before the turn.",
+    )
+    commit_link: str | None = Field(default=None, description="Its address, where known.")
 
 
 Origin = Annotated[FileOrigin | SessionOrigin, Field(discriminator="kind")]
@@ -314,6 +326,13 @@ class ScopeCoverage(Frozen):
     last_attempt: datetime | None
     last_success: datetime | None
     last_complete: datetime | None
+    turns: int | None = Field(default=None, description="Turns that the session logs hold.")
+    turns_left_out: dict[str, int] | None = Field(
+        default=None, description="What the logs hold besides, by kind: lines or entries."
+    )
+    last_event: datetime | None = Field(
+        default=None, description="When the last of those turns was said."
+    )
 
 
 class Explanation(Frozen):

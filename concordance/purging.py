@@ -104,6 +104,7 @@ def _purge_held(
         if progress is not None:
             progress(project.slug, start + len(batch), len(ids))
     _purge_questions(resources, project.id, scrubber)
+    purges.purge_logs(resources.database, held, scrubber)
     purges.purge_account(
         resources.database,
         held,

@@ -1,6 +1,7 @@
-"""What a source holds, as the planner compares it and as documents: files of a commit, sessions.
+"""What a repository holds, as the planner compares it and as documents: the files of a commit.
 
-What belongs here: reading through the adapters. What is to be done about it is planned in
+What belongs here: reading through the adapters. Session logs are `concordance.following`'s matter.
+What is to be done about it is planned in
 `concordance.indexing.plan` and carried out by `concordance.writing`.
 """
 
@@ -8,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from concordance.adapters import log_folder
 from concordance.adapters.git import TreeEntry
 from concordance.adapters.postgres import projects
 from concordance.errors import SourceError
 from concordance.indexing.build import (
     LanguageChooser,
     file_document,
-    problem_document,
-    session_document,
     skipped_document,
     storable_name,
 )
@@ -24,13 +22,10 @@ from concordance.indexing.documents import Document
 from concordance.indexing.plan import Found
 from concordance.indexing.scopes import place, read_adr_dir
 from concordance.resources import Resources
-from concordance.sessions.events import Event, group_sessions
-from concordance.sessions.jsonl import read_jsonl
 from concordance.settings import Project
 from concordance.surveying import row_fingerprint
 from concordance.text.cutting import ChunkSizes
 from concordance.text.language import language_of
-from concordance.text.scrubbing import Scrubber
 
 # A .adr-dir holds one path; what is larger is something else.
 MOST_ADR_DIR_BYTES = 4_096
@@ -102,40 +97,6 @@ def _skip_reason(entry: TreeEntry, largest: int) -> str | None:
     if entry.size is not None and entry.size > largest:
         return f"{entry.size:,} bytes, over the limit of {largest:,} (CONCORDANCE_MAX_FILE_BYTES)"
     return None
-
-
-def read_sessions(
-    project: Project,
-    logs: Sequence[log_folder.LogFile],
-    choose: LanguageChooser,
-    scrubber: Scrubber,
-) -> list[Document]:
-    """Every session of the logs, whichever files its events lie in, and every unreadable line."""
-    events: list[Event] = []
-    first_file: dict[str, log_folder.LogFile] = {}
-    read: list[Document] = []
-    for log in logs:
-        content = read_jsonl(log_folder.read_log(log))
-        for event in content.events:
-            if event.project in (None, project.slug):
-                events.append(event)
-                first_file.setdefault(event.session_id, log)
-        read += [
-            problem_document(p, log.path, chunker=row_fingerprint(project), scrubber=scrubber)
-            for p in content.problems
-        ]
-    read += [
-        session_document(
-            session,
-            first_file[session.session_id].path,
-            chunker=row_fingerprint(project),
-            sizes=ChunkSizes(),
-            language=choose,
-            scrubber=scrubber,
-        )
-        for session in group_sessions(events)
-    ]
-    return read
 
 
 def read_files(

@@ -16,15 +16,17 @@ from concordance.adapters.clock import utc_now
 from concordance.adapters.embedded_postgres import EmbeddedPostgres
 from concordance.adapters.embedding import Embedder, open_embedder
 from concordance.adapters.environment import git_environment, read_secret
-from concordance.adapters.git import GitMirror
 from concordance.adapters.git_environment import Credential
+from concordance.adapters.git_history import HistoryMirror
 from concordance.adapters.git_policy import GitPolicy
 from concordance.adapters.postgres.database import Database, create_database
 from concordance.adapters.postgres.projects import ensure_tenant
 from concordance.adapters.postgres.schema import migrate
 from concordance.adapters.reranking import Reranker, open_reranker
 from concordance.adapters.secret_scanner import kingfisher
+from concordance.adapters.session_readers import known_readers
 from concordance.errors import ProviderError, SettingsError, UnknownProject
+from concordance.sessions.reader import Reader
 from concordance.settings import Configuration, Project, Settings
 from concordance.text.scrubbing import Scrubber
 
@@ -68,12 +70,13 @@ class Resources:
     environment: Mapping[str, str]
     database: Database
     tenant: int
-    mirror: GitMirror
+    mirror: HistoryMirror
     embedder: Embedder
     reranker: Reranker | None = None
     clock: Callable[[], datetime] = utc_now
     breaker: Breaker = field(default_factory=Breaker)
     server: EmbeddedPostgres | None = None
+    readers: Mapping[str, Reader] = field(default_factory=known_readers)
 
     @property
     def settings(self) -> Settings:
@@ -157,7 +160,7 @@ def open_resources(
         if server is not None:
             server.stop()
         raise
-    mirror = GitMirror(
+    mirror = HistoryMirror(
         settings.home / "repositories",
         policy=GitPolicy(settings.allowed_schemes, settings.git_timeout_seconds),
         environment=git_environment(environment),

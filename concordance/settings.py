@@ -140,10 +140,45 @@ class ScopeRules(Checked):
 
 
 class SessionSource(Checked):
-    """A folder or file of canonical JSON Lines session logs."""
+    """Where session logs are: a folder, a file, or a query on a Postgres database.
 
-    path: LocalPath
-    pattern: str = Field(default="**/*.jsonl", min_length=1)
+    The database's address is a secret: `url_env` names the environment variable that holds it.
+    """
+
+    path: LocalPath | None = None
+    pattern: str | None = Field(
+        default=None, min_length=1, description="Which files; none: the names that readers know."
+    )
+    format: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9][a-z0-9-]{0,62}$",
+        description="The reader of these logs; none: told by what the files hold.",
+    )
+    subagents: bool = Field(
+        default=False, description="Whether to keep what agents said to each other."
+    )
+    query: str | None = Field(default=None, min_length=1, max_length=100_000)
+    url_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$")
+    marker: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=10_000,
+        description="A query of one value that changes whenever the rows of `query` do.",
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.path is None) == (self.query is None):
+            raise ValueError("give exactly one of 'path' and 'query'")
+        if self.query is not None and self.url_env is None:
+            raise ValueError(
+                "a query needs 'url_env', the variable that holds the address of its database"
+            )
+        if self.query is None and (self.url_env is not None or self.marker is not None):
+            raise ValueError("'url_env' and 'marker' belong to a 'query'")
+        if self.query is not None and (self.pattern is not None or self.format is not None):
+            raise ValueError("'pattern' and 'format' belong to a 'path'")
+        return self
 
 
 class Project(Checked):

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
-from concordance.adapters import log_folder
 from concordance.adapters.postgres import coverage, projects
 from concordance.errors import ConcordanceError
+from concordance.indexing.turns import TURNS_VERSION
+from concordance.listing import list_sources
 from concordance.models import Scope
 from concordance.resources import CredentialSource, Resources
 from concordance.settings import Project, Settings
@@ -55,13 +56,18 @@ def row_fingerprint(project: Project) -> str:
     return f"{chunker()}/{language}/{LEXEMES_VERSION}/r{RECORDS_VERSION}/{scrubbed}"
 
 
+def session_fingerprint(project: Project) -> str:
+    """How a session of this project becomes rows."""
+    return f"{row_fingerprint(project)}/turns{TURNS_VERSION}"
+
+
 def rules_fingerprint(project: Project, settings: Settings) -> str:
     """A hash of all that decides which rows a project has, besides its source."""
     parts = (
         project.scopes.model_dump_json(),
         project.branch or "",
-        "\n".join(f"{source.path}:{source.pattern}" for source in project.sessions),
-        row_fingerprint(project),
+        "\n".join(source.model_dump_json() for source in project.sessions),
+        session_fingerprint(project),
         str(settings.max_file_bytes),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
@@ -154,7 +160,9 @@ def _source_change(
         if any(known[scope].indexed_marker != head.commit for scope in files):
             return f"the source is at {(head.commit or 'no commit')[:12]}"
     if Scope.SESSION in scopes:
-        now = log_folder.marker(log_folder.list_logs(project.sessions))
+        now = list_sources(resources, project).marker()
+        if now is None:
+            return "a query on session logs has no marker, so it has to be read"
         if known[Scope.SESSION].indexed_marker != now:
             return "the session logs changed"
     return None

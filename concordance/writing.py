@@ -11,13 +11,16 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from concordance.adapters import log_folder
+from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.commits import has_commit, save_commits
 from concordance.adapters.postgres.records import settle_successions
+from concordance.adapters.postgres.session_logs import save_logs
 from concordance.adapters.postgres.words import settle_weights
 from concordance.deciding import settle_scopes
 from concordance.errors import (
@@ -27,21 +30,28 @@ from concordance.errors import (
     RunSuperseded,
     SourceError,
 )
-from concordance.indexing.build import (
-    found_documents,
-)
+from concordance.following import Followed, follow, read_sessions
+from concordance.indexing.build import found_documents
 from concordance.indexing.documents import Document
-from concordance.indexing.plan import Found, Plan, make_plan
+from concordance.indexing.logs import found_sessions, problem_documents
+from concordance.indexing.plan import Plan, make_plan
 from concordance.models import DocumentStatus, Scope
-from concordance.reading import language_chooser, list_files, read_files, read_sessions
+from concordance.reading import list_files, read_files
 from concordance.resources import Resources
 from concordance.settings import Project
-from concordance.surveying import FILE_SCOPES, row_fingerprint, rules_fingerprint
+from concordance.surveying import (
+    FILE_SCOPES,
+    row_fingerprint,
+    rules_fingerprint,
+    session_fingerprint,
+)
 from concordance.text.scrubbing import Scrubber
 
 # A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
 BATCH_DOCUMENTS = 200
+# Sessions are linked to commits that are no older.
+HISTORY = timedelta(days=730)
 # Batches that are chunked ahead of the one that Postgres is writing.
 BATCHES_AHEAD = 2
 # Batches that Postgres analyses side by side; their words are counted one after the other.
@@ -77,8 +87,7 @@ class SourcePlan:
     marker: str | None
     scopes: tuple[Scope, ...]
     plan: Plan
-    blobs: tuple[Found, ...] = ()
-    sessions: tuple[Document, ...] = ()
+    sessions: Followed | None = None
 
 
 def fetch_source(resources: Resources, project: Project, credential: Credential | None) -> Fetched:
@@ -91,6 +100,8 @@ def fetch_source(resources: Resources, project: Project, credential: Credential 
     if head.commit is None:
         _refuse_sudden_emptiness(resources, project)
         return Fetched(None, head.branch)
+    if project.sessions:
+        _fetch_history(resources, project, head, credential)
     if resources.mirror.has_commit(project.slug, head.commit):
         return Fetched(head.commit, head.branch)
     commit = resources.mirror.fetch(project.slug, project.location, head, credential)
@@ -123,20 +134,20 @@ def plan_files(  # noqa: PLR0913 - what may be chosen of a plan
 def plan_sessions(
     resources: Resources, project: Project, held: projects.Hold, *, full: bool
 ) -> SourcePlan:
-    """Read a project's logs, compare their sessions with the stored ones, and open the attempt.
+    """Look at a project's logs, compare their sessions with the stored ones, and open the attempt.
 
     Raises:
         LogsUnreadable: A log folder or file can't be read; nothing is deleted then.
     """
-    logs = log_folder.list_logs(project.sessions)
     projects.check_language(resources.database, project)
-    choose = language_chooser(resources, project)
-    read = read_sessions(project, logs, choose, resources.scrubber(project))
+    followed = follow(resources, project, held.project_id, full=full)
+    chunker = session_fingerprint(project)
+    problems = problem_documents(followed.states, chunker=chunker)
+    found = [*found_sessions(followed.states), *found_documents(problems)]
     stored = documents.stored_documents(resources.database, held.project_id, [Scope.SESSION])
-    plan = make_plan(stored, found_documents(read), chunker=row_fingerprint(project), full=full)
-    marker = log_folder.marker(logs)
-    _open(resources, held, (Scope.SESSION,), marker)
-    return SourcePlan(marker, (Scope.SESSION,), plan, sessions=tuple(read))
+    plan = make_plan(stored, found, chunker=chunker, full=full)
+    _open(resources, held, (Scope.SESSION,), followed.marker)
+    return SourcePlan(followed.marker, (Scope.SESSION,), plan, sessions=followed)
 
 
 def write_rows(
@@ -235,6 +246,8 @@ def close_attempt(
     branch: str | None,
 ) -> None:
     """Count, and say that the rows show the source: in one transaction."""
+    if project.sessions and source.sessions is None and source.marker and branch:
+        _store_history(resources, project, held, source.marker, branch)
     with resources.database.transaction() as connection:
         projects.check_hold(connection, held)
         if source.marker is not None and Scope.SESSION not in source.scopes:
@@ -242,6 +255,8 @@ def close_attempt(
             named = Scrubber(on=project.scrub).optional(branch)
             projects.set_branch(connection, held.project_id, named)
             settle_successions(connection, resources.tenant, held.project_id)
+        if source.sessions is not None:
+            save_logs(connection, resources.tenant, held.project_id, source.sessions.states)
         settle_weights(connection, held.project_id)
         coverage.close_attempt(
             connection,
@@ -261,6 +276,39 @@ def fail_attempt(
     with resources.database.transaction() as connection:
         coverage.ensure_scopes(connection, resources.tenant, project_id, scopes)
         coverage.fail_attempt(connection, project_id, scopes, error=error, now=resources.clock())
+
+
+def _fetch_history(
+    resources: Resources, project: Project, head: RemoteHead, credential: Credential | None
+) -> None:
+    """Bring the commits of the branch here, to which sessions are linked, unless they are.
+
+    Without them a session is linked to none: that is no reason for a run to fail.
+    """
+    stored = projects.ensure_project(resources.database, resources.tenant, project)
+    if head.branch is None or head.commit is None:
+        return
+    if has_commit(resources.database, stored.id, head.branch, head.commit):
+        return
+    with suppress(SourceError):
+        resources.mirror.fetch_history(
+            project.slug,
+            project.location,
+            head,
+            credential,
+            since=resources.clock() - HISTORY,
+        )
+
+
+def _store_history(
+    resources: Resources, project: Project, held: projects.Hold, commit: str, branch: str
+) -> None:
+    if has_commit(resources.database, held.project_id, branch, commit):
+        return
+    with suppress(SourceError):
+        commits = resources.mirror.history(project.slug)
+        if any(known.id == commit for known in commits):
+            save_commits(resources.database, held, branch, commits)
 
 
 def _refuse_sudden_emptiness(resources: Resources, project: Project) -> None:
@@ -285,10 +333,9 @@ def _open(
 
 def _read(resources: Resources, project: Project, source: SourcePlan) -> Iterator[Document]:
     """The documents that a plan writes."""
-    if not source.sessions:
+    if source.sessions is None:
         return read_files(resources, project, source.marker or "", source.plan.writes)
-    wanted = {found.name for found in source.plan.writes}
-    return (document for document in source.sessions if document.name in wanted)
+    return read_sessions(resources, project, source.sessions, source.plan.writes)
 
 
 def _batches(read: Iterator[Document]) -> Iterator[list[Document]]:

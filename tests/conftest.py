@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -98,7 +98,9 @@ def make_index(
     """Opens an index over some projects, with the test's database and provider."""
     opened: list[Index] = []
 
-    def make(*projects: Project, **settings: object) -> Index:
+    def make(
+        *projects: Project, environment: Mapping[str, str] | None = None, **settings: object
+    ) -> Index:
         values = {
             "home": tmp_path / "home",
             "projects_file": tmp_path / "projects.toml",
@@ -112,7 +114,9 @@ def make_index(
         configuration = Configuration(
             settings=Settings.model_validate(values), projects=tuple(projects)
         )
-        index = Index.open(configuration, environment=_environment(), clock=clock)
+        index = Index.open(
+            configuration, environment=_environment() | dict(environment or {}), clock=clock
+        )
         opened.append(index)
         return index
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +26,25 @@ QUESTIONS = "queries.jsonl"
 QRELS = ("qrels.tsv", "qrels/test.tsv")
 # `query-id corpus-id`, the same with a score, or trec_eval's `query-id 0 corpus-id score`.
 MOST_COLUMNS = 4
+# Besides ISO 8601; names of months and hours are English.
+_DATES = ("%I:%M %p on %d %B, %Y", "%d %B, %Y", "%d %B %Y", "%B %d, %Y", "%Y/%m/%d (%a) %H:%M")
 _HEADER_STARTS = ("query-id", "query_id", "qid", "query")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document of a set; `scope` groups what a question may be answered from."""
+    """A document of a set; `scope` groups what a question may be answered from.
+
+    With a `session` it is a turn of that conversation, with the time where the set has one.
+    """
 
     id: str
     title: str
     text: str
     scope: str | None = None
+    session: str | None = None
+    date: datetime | None = None
+    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,11 @@ class QuestionSet:
         return self.corpus[0].scope is not None
 
     @property
+    def conversational(self) -> bool:
+        """Whether its documents are turns of sessions."""
+        return self.corpus[0].session is not None
+
+    @property
     def answered(self) -> tuple[Question, ...]:
         """The questions with at least one relevant document; averages are over these."""
         return tuple(q for q in self.questions if q.id in self.relevant)
@@ -91,10 +106,7 @@ def read_set(folder: Path) -> QuestionSet:
             f"there is no folder {folder}",
             hint=f"Give one that holds {CORPUS}, {QUESTIONS} and {QRELS[0]}",
         )
-    corpus = tuple(
-        Entry(_id(row, where), _text(row, "title", where), _text(row, "text", where), _scope(row))
-        for where, row in _objects(folder / CORPUS)
-    )
+    corpus = tuple(_entry(row, where) for where, row in _objects(folder / CORPUS))
     questions = tuple(
         Question(_id(row, where), _question_text(row, where), _scope(row))
         for where, row in _objects(folder / QUESTIONS)
@@ -102,6 +114,8 @@ def read_set(folder: Path) -> QuestionSet:
     _check_unique(folder / CORPUS, (entry.id for entry in corpus))
     _check_unique(folder / QUESTIONS, (question.id for question in questions))
     _check_scopes(folder, corpus, questions)
+    if len({entry.session is None for entry in corpus}) > 1:
+        raise BadTestSet(f"{folder / CORPUS}: some documents have a 'session' and some have none")
     relevant = _qrels(folder, {q.id for q in questions}, {entry.id for entry in corpus})
     return QuestionSet(folder.resolve(), corpus, questions, relevant)
 
@@ -166,6 +180,29 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not isinstance(row, dict):
             raise BadTestSet(f"{where}: not a JSON object")
         yield where, row
+
+
+def _entry(row: dict[str, Any], where: str) -> Entry:
+    title, text = _text(row, "title", where), _text(row, "text", where)
+    session = _text(row, "session", where) or None
+    speaker = _text(row, "speaker", where) or None
+    return Entry(_id(row, where), title, text, _scope(row), session, _date(row, where), speaker)
+
+
+def _date(row: dict[str, Any], where: str) -> datetime | None:
+    """When a turn was said; of another document it means nothing."""
+    written = _text(row, "date", where).strip()
+    if not written or not row.get("session"):
+        return None
+    with suppress(ValueError):
+        found = datetime.fromisoformat(written)
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    for form in _DATES:
+        with suppress(ValueError):
+            return datetime.strptime(written, form).replace(tzinfo=UTC)
+    raise BadTestSet(
+        f"{where}: the date '{written[:60]}' can't be read", hint="Write it as ISO 8601"
+    )
 
 
 def _id(row: dict[str, Any], where: str) -> str:

@@ -105,6 +105,22 @@ def read_secret(environ: Mapping[str, str], credentials: Credentials) -> SecretS
     return SecretStr(value)
 
 
+def read_session_url(environ: Mapping[str, str], name: str) -> SecretStr:
+    """The address of the database that a query on session logs is asked of.
+
+    Raises:
+        SettingsError: The variable is not set.
+    """
+    value = environ.get(name)
+    if not value:
+        raise SettingsError(
+            f"the environment variable {name}, which holds the address of a database with session "
+            "logs, is not set",
+            hint="Set it where the run starts, or name another one under 'url_env'",
+        )
+    return SecretStr(value)
+
+
 def _replace(path: Path, text: str) -> None:
     """Write a file whole or not at all, with the rights that it had: it may hold a password."""
     draft = path.with_name(f".{path.name}.new")
@@ -195,7 +211,9 @@ def _read_project(entry: Any, number: int, path: Path) -> Project:
     except ValidationError as error:
         raise ProjectsFileError(_first(error, lambda _: where)) from None
     sessions = tuple(
-        source.model_copy(update={"path": _beside(path, source.path)})
+        source
+        if source.path is None
+        else source.model_copy(update={"path": _beside(path, source.path)})
         for source in project.sessions
     )
     update: dict[str, Any] = {"sessions": sessions}

@@ -1,7 +1,7 @@
 """Session logs on disk: which files there are, and their bytes.
 
-What belongs here: listing and reading. A folder that can't be read is an error, never an empty
-folder. What the bytes mean is `concordance.sessions`' matter.
+What belongs here: listing and reading, unpacked where they are compressed. A folder that can't be
+read is an error, never an empty folder. What the bytes mean is `concordance.sessions`' matter.
 """
 
 from __future__ import annotations
@@ -9,39 +9,58 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from concordance.adapters.unpacking import SUFFIX, unpack
 from concordance.errors import LogsUnreadable
+from concordance.sessions.reader import Reader
+from concordance.sessions.registry import by_name
 from concordance.settings import SessionSource
 from concordance.text.scrubbing import Scrubber
+
+# What stands beside logs, such as a list of users, is small.
+MOST_BESIDE_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One log file as the folder lists it."""
+    """One log file as the folder lists it; `beside` changes when what stands beside it does."""
 
     path: Path
     size: int
     modified_ns: int
+    name: str = ""
+    source: SessionSource | None = None
+    beside: str = ""
 
 
-def list_logs(sources: Sequence[SessionSource]) -> list[LogFile]:
+def list_logs(
+    sources: Sequence[SessionSource], readers: Mapping[str, Reader] | None = None
+) -> list[LogFile]:
     """Every log file of the sources, by path; links are followed for the source itself only.
 
-    What is no regular file, such as a pipe, is no log.
+    What is no regular file, such as a pipe, is no log. A log is named from its source's own folder,
+    which is part of the name. Without a pattern, the names count that the readers know.
 
     Raises:
         LogsUnreadable: A source is missing, or a folder or file below it can't be looked at.
     """
     found: dict[Path, LogFile] = {}
+    known = by_name() if readers is None else readers
+    near = _Near(sorted({name for reader in known.values() for name in reader.beside}))
     for source in sources:
-        for path in _walk(source):
+        if source.path is None:
+            continue
+        for path in _walk(source.path, _patterns(source, known)):
             status = _look(path, follow=path == source.path)
             if stat.S_ISREG(status.st_mode):
-                found[path] = LogFile(path, status.st_size, status.st_mtime_ns)
+                name = _name(path, source.path)
+                times = (status.st_size, status.st_mtime_ns)
+                found[path] = LogFile(path, *times, name, source, near.stamp(path.parent))
     return [found[path] for path in sorted(found)]
 
 
@@ -50,7 +69,9 @@ def marker(logs: Iterable[LogFile]) -> str:
     digest = hashlib.sha256()
     for log in logs:
         digest.update(
-            f"{log.path}\0{log.size}\0{log.modified_ns}\n".encode(errors="surrogateescape")
+            f"{log.path}\0{log.size}\0{log.modified_ns}{log.beside}\n".encode(
+                errors="surrogateescape"
+            )
         )
     return f"logs-{digest.hexdigest()[:24]}"
 
@@ -60,28 +81,78 @@ def read_log(log: LogFile) -> bytes:
 
     Raises:
         LogsUnreadable: The file went away or can't be read.
+        Damaged: It is compressed, and can't be unpacked.
     """
     try:
         with log.path.open("rb") as file:
-            return file.read(log.size)
+            data = file.read(log.size)
     except OSError as error:
         raise _unreadable(log.path, error) from None  # its own words name the path
+    return unpack(data) if log.path.suffix == SUFFIX else data
 
 
-def _walk(source: SessionSource) -> list[Path]:
-    if stat.S_ISREG(_look(source.path, follow=True).st_mode):
-        return [source.path]
+def read_beside(log: LogFile, wanted: Iterable[str]) -> dict[str, bytes]:
+    """The files beside a log that a reader wants to see, where they are there and can be read."""
+    found = {}
+    for name in wanted:
+        path = log.path.parent / name
+        try:
+            if stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):
+                with path.open("rb") as file:
+                    found[name] = file.read(MOST_BESIDE_BYTES)
+        except OSError:
+            continue
+    return found
+
+
+class _Near:
+    """Sizes and times of files that readers want to see beside the logs of a folder."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._found: dict[Path, str] = {}
+
+    def stamp(self, folder: Path) -> str:
+        """A text that is empty where there are none."""
+        if folder not in self._found:
+            stamps = []
+            for name in self._names:
+                with suppress(OSError):
+                    status = (folder / name).stat(follow_symlinks=False)
+                    stamps.append(f"\0{name}\0{status.st_size}\0{status.st_mtime_ns}")
+            self._found[folder] = "".join(stamps)
+        return self._found[folder]
+
+
+def _name(path: Path, source: Path) -> str:
+    folder = source.parent if path == source else source
+    inner = path.relative_to(folder).as_posix()
+    return f"{folder.name}/{inner}".encode(errors="backslashreplace").decode()
+
+
+def _patterns(source: SessionSource, readers: Mapping[str, Reader]) -> tuple[str, ...]:
+    if source.pattern is not None:
+        return (source.pattern,)
+    if source.format is not None and source.format in readers:
+        return readers[source.format].patterns
+    return tuple(dict.fromkeys(p for reader in readers.values() for p in reader.patterns))
+
+
+def _walk(source: Path, patterns: Sequence[str]) -> list[Path]:
+    if stat.S_ISREG(_look(source, follow=True).st_mode):
+        return [source]
 
     def stop(error: OSError) -> None:
         raise _unreadable(Path(str(error.filename)), error) from None
 
     found = []
-    for folder, folders, names in os.walk(source.path, onerror=stop):
+    split = [tuple(pattern.split("/")) for pattern in patterns]
+    for folder, folders, names in os.walk(source, onerror=stop):
         folders.sort()
+        above = Path(folder).relative_to(source).parts
         for name in names:
-            path = Path(folder) / name
-            if _matches(path.relative_to(source.path).parts, tuple(source.pattern.split("/"))):
-                found.append(path)
+            if any(_matches((*above, name), pattern) for pattern in split):
+                found += [Path(folder) / name]
     return found
 
 

@@ -44,6 +44,8 @@ _STATE_STYLE = {
 }
 SHOWN_LINES = 8
 SHOWN_CHARACTERS = 480
+# Kinds of lines that session logs hold besides turns; --json has all of them.
+SHOWN_KINDS = 6
 # Below this width the commit and the time of the last look are left out.
 NARROW = 100
 
@@ -89,20 +91,41 @@ def print_coverage(console: Console, coverage: Sequence[ScopeCoverage], *, now: 
         )
     console.print(table)
     for c in shown:
-        if c.state is not CoverageState.COMPLETE:
-            head = Text(f"{c.project} {c.scope.value}: ", style=_STATE_STYLE[c.state])
-            console.print(head + Text(safe(c.reason)), soft_wrap=True)
-    for c in shown:
-        if c.secrets:
-            kinds = ", ".join(
-                f"{count:,} {safe(kind)}" for kind, count in sorted(c.secrets.items())
-            )
-            total = counted(sum(c.secrets.values()), "secret")
-            line = f"{c.project} {c.scope.value}: {total} replaced by marks ({kinds})"
-            console.print(Text(line, style="dim"), soft_wrap=True)
+        _print_remarks(console, c, now)
     absent = [f"{c.project} {c.scope.value}" for c in coverage if c.state is CoverageState.ABSENT]
     if absent:
         console.print(Text(f"Absent: {', '.join(absent)}", style="dim"))
+
+
+def _print_remarks(console: Console, c: ScopeCoverage, now: datetime) -> None:
+    """Why a scope is not complete, which secrets were replaced in it, what its logs hold."""
+    name = f"{c.project} {c.scope.value}"
+    if c.state is not CoverageState.COMPLETE:
+        head = Text(f"{name}: ", style=_STATE_STYLE[c.state])
+        console.print(head + Text(safe(c.reason)), soft_wrap=True)
+    if c.secrets:
+        kinds = ", ".join(f"{count:,} {safe(kind)}" for kind, count in sorted(c.secrets.items()))
+        total = counted(sum(c.secrets.values()), "secret")
+        line = f"{name}: {total} replaced by marks ({kinds})"
+        console.print(Text(line, style="dim"), soft_wrap=True)
+    if c.turns is not None:
+        console.print(Text(f"{name}: {turns(c, now)}"), soft_wrap=True)
+
+
+def turns(c: ScopeCoverage, now: datetime) -> str:
+    """What the session logs hold: turns, what is left out by its kind, and how old the last is."""
+    others = [("empty", c.empty), ("failed", c.failed), ("skipped", c.skipped)]
+    sessions = [counted(c.indexed, "session"), *(f"{n:,} {name}" for name, n in others if n)]
+    parts = [", ".join(sessions), counted(c.turns or 0, "turn")]
+    if c.turns_left_out:
+        kinds = sorted(c.turns_left_out.items(), key=lambda kind: (-kind[1], kind[0]))
+        shown = [f"{safe(kind)} {number:,}" for kind, number in kinds[:SHOWN_KINDS]]
+        rest = sum(number for _, number in kinds[SHOWN_KINDS:])
+        shown += [f"others {rest:,}"] if rest else []
+        parts.append(f"left out: {', '.join(shown)}")
+    if c.last_event is not None:
+        parts.append(f"the last said {age(c.last_event, now)}")
+    return "; ".join(parts)
 
 
 def age(moment: datetime | None, now: datetime) -> str:
@@ -157,6 +180,8 @@ def print_hit(console: Console, hit: Hit, *, full: bool = False) -> None:
         case SessionOrigin() as at:
             when = f", {at.occurred_at:%Y-%m-%d %H:%M} UTC" if at.occurred_at else ""
             facts.append(f"{safe(at.speaker)}{when}")
+            facts += [f"to #{safe(at.last_event_id)}"] if at.last_event_id != at.event_id else []
+            facts += [safe(place)] if (place := workplace(at)) else []
             link = None
     console.print(_indented(Text(" · ".join(facts), style="green")))
     if link:
@@ -183,6 +208,13 @@ def record_state(record: RecordState) -> str:
 
 def _adds(written: str, status: str) -> bool:
     return written.casefold().strip(" .") not in ("", status)
+
+
+def workplace(at: SessionOrigin) -> str:
+    """Where a session was at work, as far as it is known."""
+    commit = f"commit {at.commit[:12]}" if at.commit else ""
+    branch = f"branch {at.branch}" if at.branch else ""
+    return ", ".join(filter(None, [at.directory, branch, commit]))
 
 
 def shorten(content: str) -> str:

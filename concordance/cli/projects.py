@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from concordance.adapters import log_folder
 from concordance.adapters.environment import (
     process_environment,
     read_configuration,
@@ -81,9 +80,7 @@ def add(  # noqa: PLR0913 - one parameter an option
     secret_block: Annotated[
         str | None, Parameter(help="Name of the Prefect Secret block that holds the token.")
     ] = None,
-    sessions: Annotated[
-        Path | None, Parameter(help="Folder or file of session logs, as JSON Lines.")
-    ] = None,
+    sessions: Annotated[Path | None, Parameter(help="Folder or file of session logs.")] = None,
 ) -> int:
     """Add a git project, by URL or by path, to projects.toml."""
     if token_env and secret_block:
@@ -148,12 +145,12 @@ def _check(index: Index, project: Project) -> dict[str, Any]:
     try:
         index.check_language(project.slug)
         head = index.remote_head(project.slug)
-        logs = log_folder.list_logs(project.sessions)
+        logs = index.session_logs(project.slug)
     except ConcordanceError as error:
         return {"slug": project.slug, "good": False, "found": str(error)}
     found = f"{head.branch or 'HEAD'} at {(head.commit or 'no commit')[:12]}"
     if project.sessions:
-        found += f", {counted(len(logs), 'session log')}"
+        found += f", {counted(logs, 'session log')}"
     return {"slug": project.slug, "good": True, "found": found}
 
 

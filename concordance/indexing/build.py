@@ -14,10 +14,11 @@ from pathlib import Path
 
 from concordance.indexing.documents import Document, Passage
 from concordance.indexing.plan import Found, skipped_by
+from concordance.indexing.turns import session_passages
 from concordance.indexing.vector_space import content_hash
 from concordance.models import DocumentStatus, Scope
 from concordance.sessions.events import LineProblem, Session
-from concordance.text.chunking import Chunk, chunk_markdown, chunk_plain
+from concordance.text.chunking import Chunk, chunk_markdown
 from concordance.text.cutting import ChunkSizes
 from concordance.text.decoding import Unreadable, decode
 from concordance.text.formats import parse
@@ -98,34 +99,20 @@ def skipped_document(found: Found, *, commit: str | None, chunker: str) -> Docum
 
 def session_document(  # noqa: PLR0913 - what a document is made of
     session: Session,
-    source: Path,
+    source: Path | str,
     *,
     chunker: str,
     sizes: ChunkSizes,
     language: LanguageChooser = english,
+    content_id: str | None = None,
     scrubber: Scrubber = SCRUBBER,
 ) -> Document:
-    """A session as a document: a passage is a turn, or a part of a long one."""
-    content_id = _digest(session.content_id, str(source))
+    """A session as a document; see `turns` for its passages."""
+    content_id = content_id or _digest(session.content_id, str(source))
     session, secrets = _without_secrets(session, scrubber)
-    passages: list[Passage] = []
     title = _shorten(session.title) if session.title else None
-    for event in session.events:
-        for chunk in chunk_plain(event.text, sizes):
-            passages.append(
-                Passage(
-                    ordinal=len(passages),
-                    heading_path=(),
-                    start_char=chunk.start,
-                    end_char=chunk.end,
-                    content=chunk.content,
-                    content_hash=content_hash(title, (), chunk.content),
-                    event_id=event.event_id,
-                    last_event_id=event.event_id,
-                    speaker=event.speaker,
-                    occurred_at=event.occurred_at,
-                )
-            )
+    passages = session_passages(session, sizes, title)
+    place = session.workplace
     return Document(
         scope=Scope.SESSION,
         kind="session",
@@ -137,9 +124,12 @@ def session_document(  # noqa: PLR0913 - what a document is made of
         reason=None if passages else "nobody said anything in it",
         title=title,
         chunker=chunker,
+        commit=place.commit,
         language=language("\n".join(e.text for e in session.events)) if passages else None,
-        passages=tuple(passages),
         secrets=secrets,
+        directory=place.directory,
+        branch=place.branch,
+        passages=passages,
     )
 
 
@@ -150,34 +140,64 @@ def _without_secrets(session: Session, scrubber: Scrubber) -> tuple[Session, dic
     for event in session.events:
         said = scrubber.scrub(event.text)
         counts.update(said.counts)
-        named = scrubber.name(event.event_id)
-        events.append(replace(event, text=said.text, event_id=named))
+        events.append(
+            replace(
+                event,
+                text=said.text,
+                event_id=scrubber.name(event.event_id),
+                author=scrubber.optional(event.author),
+            )
+        )
+    place = session.workplace
     return (
         replace(
             session,
             session_id=scrubber.name(session.session_id),
             title=scrubber.optional(session.title),
             events=tuple(events),
+            workplace=replace(
+                place,
+                directory=scrubber.optional(place.directory),
+                branch=scrubber.optional(place.branch),
+            ),
         ),
         dict(counts),
     )
 
 
 def problem_document(
-    problem: LineProblem, source: Path, *, chunker: str, scrubber: Scrubber = SCRUBBER
+    problem: LineProblem, source: Path | str, *, chunker: str, scrubber: Scrubber = SCRUBBER
 ) -> Document:
     """A line of a log that could not be read, with its number and the reason."""
+    place = f"{problem.unit} {problem.line}"
     named = scrubber.name(str(source))
     return Document(
         scope=Scope.SESSION,
         kind="session",
-        name=storable_name(f"{named}#line {problem.line}"),
+        name=storable_name(f"{named}#{place}"),
         source=storable_name(named),
-        content_id=_digest(str(problem.line), problem.reason),
+        content_id=_digest(place, problem.reason),
         bytes=0,
         status=DocumentStatus.SKIPPED if problem.unfinished else DocumentStatus.FAILED,
-        reason=f"line {problem.line}: {scrubber.text(problem.reason)}",
+        reason=f"{place}: {scrubber.text(problem.reason)}",
         chunker=skipped_by(chunker) if problem.unfinished else chunker,
+    )
+
+
+def refused_document(
+    source: Path | str, reason: str, status: DocumentStatus, *, chunker: str
+) -> Document:
+    """A whole file among the logs that is not read, with the reason."""
+    return Document(
+        scope=Scope.SESSION,
+        kind="session",
+        name=storable_name(str(source)),
+        source=storable_name(str(source)),
+        content_id=_digest(reason),
+        bytes=0,
+        status=status,
+        reason=reason,
+        chunker=skipped_by(chunker) if status is DocumentStatus.SKIPPED else chunker,
     )
 
 

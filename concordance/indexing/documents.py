@@ -40,6 +40,7 @@ class Passage:
     titled: bool = True
     speaker: str | None = None
     occurred_at: datetime | None = None
+    preceding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Document:
 
     `record` is what a file says of itself as a decision, whatever its scope: one that is moved into
     a folder of decisions is not read again.
+    `directory` and `branch` are where a session was at work, `commit` what it started from.
     """
 
     scope: Scope
@@ -62,6 +64,8 @@ class Document:
     reason: str | None = None
     commit: str | None = None
     language: str | None = None
+    directory: str | None = None
+    branch: str | None = None
     passages: tuple[Passage, ...] = ()
     secrets: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were replaced in it."""

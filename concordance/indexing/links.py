@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, urlsplit
 
 from concordance.settings import SCP_STYLE
@@ -25,6 +26,25 @@ def web_address(location: str, web_url: str | None) -> str | None:
         return None
     # An address may hold escapes already; a path after a colon may hold anything.
     return f"https://{host.lower()}/{quote(path.strip('/').removesuffix('.git'), safe='/%~')}"
+
+
+def belongs(directory: str | None, location: str) -> bool:
+    """Whether a folder is a work tree of a repository, or lies in one, as far as names tell.
+
+    Another machine's clone lies elsewhere: it is known by the repository's own name in its path.
+    """
+    if not directory:
+        return False
+    own = re.split(r"[/:\\]", location.rstrip("/").removesuffix(".git"))[-1]
+    return own != "" and own in re.split(r"[/\\]", directory)
+
+
+def commit_link(web: str | None, commit: str | None) -> str | None:
+    """The address of a commit, or None where the host or the commit is not known."""
+    if web is None or not commit:
+        return None
+    host = urlsplit(web).hostname or ""
+    return f"{web}{'/-' if host.startswith('gitlab.') else ''}/commit/{quote(commit)}"
 
 
 def line_link(web: str | None, *, path: str, commit: str, start: int, end: int) -> str | None:

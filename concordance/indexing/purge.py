@@ -26,6 +26,8 @@ class KeptDocument:
     source: str | None
     title: str | None
     reason: str | None
+    directory: str | None
+    branch: str | None
     secrets: dict[str, int]
 
 
@@ -44,11 +46,14 @@ class KeptPassage:
     event_id: str | None
     last_event_id: str | None
     speaker: str | None
+    preceding: str | None
     content: str
 
     def hash_under(self, title: str | None) -> bytes:
         """The hash of what is embedded, under a document's title."""
-        return content_hash(title if self.titled else None, self.heading_path, self.content)
+        return content_hash(
+            title if self.titled else None, self.heading_path, self.content, self.preceding
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ def scrub_stored(
             event_id=None if p.event_id is None else scrubber.name(p.event_id),
             last_event_id=None if p.last_event_id is None else scrubber.name(p.last_event_id),
             speaker=scrubber.optional(p.speaker),
+            preceding=scrubber.optional(p.preceding),
         )
         for p in _scrubbed(passages, scrubber, counts)
     ]
@@ -81,6 +87,8 @@ def scrub_stored(
         source=None if document.source is None else scrubber.name(document.source),
         title=scrubber.optional(document.title),
         reason=scrubber.optional(document.reason),
+        directory=scrubber.optional(document.directory),
+        branch=scrubber.optional(document.branch),
     )
     if changed == document and named == list(passages):
         return None

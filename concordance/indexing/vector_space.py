@@ -46,16 +46,20 @@ class VectorSpace:
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-def passage_text(title: str | None, heading_path: Sequence[str], content: str) -> str:
+def passage_text(
+    title: str | None, heading_path: Sequence[str], content: str, preceding: str | None = None
+) -> str:
     """Compose what is embedded for a passage, before the model's prefix.
 
     Args:
         title: The document's title, or None.
         heading_path: The headings above the passage, outermost first.
         content: The passage itself.
+        preceding: What was said before it, or None.
 
     Returns:
-        Title, headings and content, each named once: a title that is also the first heading is
+        Title, headings, content, and last what came before it, as models heed the beginning most;
+        each named once: a title that is also the first heading is
         left out, and so is the last heading where the content begins with its line.
     """
     headings = [heading.strip() for heading in heading_path if heading.strip()]
@@ -67,6 +71,8 @@ def passage_text(title: str | None, heading_path: Sequence[str], content: str) -
     elif not headings and own_title and _opens_with(content, own_title[0]):
         own_title = []
     above = [*own_title, " > ".join(headings)] if headings else own_title
+    if preceding is not None:
+        content = f"{content}\n\n{preceding}"
     return "\n".join([*above, "", content]) if above else content
 
 
@@ -75,20 +81,24 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def content_hash(title: str | None, heading_path: Sequence[str], content: str) -> bytes:
+def content_hash(
+    title: str | None, heading_path: Sequence[str], content: str, preceding: str | None = None
+) -> bytes:
     """Identify what is embedded for a passage, whatever the model.
 
     Args:
         title: The document's title, or None, which differs from an empty title.
         heading_path: The headings above the passage, outermost first.
         content: The passage itself.
+        preceding: What was said before it, or None, which differs from an empty text.
 
     Returns:
         A sha256 digest of 32 bytes.
     """
     digest = hashlib.sha256(b"\0" if title is None else b"\1")
     digest.update(len(heading_path).to_bytes(8, "big"))
-    for part in (title or "", *heading_path, content):
+    more = () if preceding is None else (preceding,)
+    for part in (title or "", *heading_path, content, *more):
         # A lone surrogate is no valid UTF-8, yet two different ones are two different texts.
         encoded = part.encode("utf-8", "surrogatepass")
         digest.update(len(encoded).to_bytes(8, "big"))

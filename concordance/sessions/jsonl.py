@@ -1,115 +1,129 @@
 """Reader of canonical JSON Lines: one event a line.
 
-Fields: `session_id`, `event_id`, `type`, `text`, `occurred_at`, and optionally `title`, `project`.
-`chat.message` is a person's, `agent.response` an agent's; every other type is left out.
+Fields: `session_id`, `event_id`, `type`, `text`, `occurred_at`, and optionally `title`, `project`,
+`author`, `thread`, `directory`, `branch`, `commit`. `chat.message` is a person's, `agent.response`
+an agent's; every other type is left out.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any
 
-from concordance.sessions.events import Event, LineProblem, LogContent, Speaker
-
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+from concordance.sessions.events import (
+    Event,
+    LeftOut,
+    LineProblem,
+    LogContent,
+    SessionNote,
+    Speaker,
+    Workplace,
+    storable,
+)
+from concordance.sessions.lines import LineError, identifier, moment, objects, string
+from concordance.sessions.reader import LogContext, Reader, Sample
 
 SPEAKERS: dict[str, Speaker] = {"chat.message": "human", "agent.response": "agent"}
+_NO_CONTEXT = LogContext()
 
 
-class _LineError(Exception):
-    """A line that is no event; the message is the reason."""
-
-
-class _BrokenLineError(_LineError):
-    """A line that could be the beginning of a whole one."""
-
-
-def read_jsonl(data: bytes) -> LogContent:
-    """All events of a log, with the number and the reason of each line that could not be read.
-
-    Lines end at LF alone: a JSON string may hold U+2028. A last line without its LF that is no
-    whole JSON value is still being written.
-    """
+def read_jsonl(data: bytes, _context: LogContext = _NO_CONTEXT) -> LogContent:
+    """All events of a log, with the number and the reason of each line that could not be read."""
     events: list[Event] = []
     problems: list[LineProblem] = []
-    left_out = 0
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
+    left_out = LeftOut()
+    notes: dict[tuple[str, str | None], SessionNote] = {}
+    for number, value in objects(data):
+        if isinstance(value, LineProblem):
+            problems.append(value)
             continue
         try:
-            event = _read_event(line)
-        except _LineError as error:
-            unfinished = isinstance(error, _BrokenLineError) and number == len(lines)
-            reason = "the line is not finished yet; it is read next time"
-            problems.append(LineProblem(number, reason if unfinished else str(error), unfinished))
+            event = read_event(value)
+        except LineError as error:
+            problems.append(LineProblem(number, str(error)))
+            continue
+        if event is None:
+            left_out.add(value["type"])
         else:
-            if event is None:
-                left_out += 1
-            else:
-                events.append(event)
-    return LogContent(tuple(events), tuple(problems), left_out)
+            events.append(event)
+        note = note_of(value)
+        if note is not None:
+            known = notes.get((note.session_id, note.project))
+            if known is None or (note.workplace and not known.workplace):
+                notes[note.session_id, note.project] = note
+    return LogContent(tuple(events), tuple(problems), left_out.counts, tuple(notes.values()))
 
 
-def _read_event(line: bytes) -> Event | None:
-    try:
-        value = json.loads(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        # Half a line may end within a character.
-        kind = _BrokenLineError if error.reason == "unexpected end of data" else _LineError
-        raise kind(f"not UTF-8 at byte {error.start + 1} of the line") from None
-    except json.JSONDecodeError as error:
-        raise _BrokenLineError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
-    except RecursionError:
-        raise _LineError("nested too deeply") from None
-    except ValueError as error:
-        # A number of thousands of digits is JSON, and more than Python reads.
-        raise _LineError(str(error).split(";")[0]) from None
-    if not isinstance(value, dict):
-        raise _LineError(f"an event is a JSON object, this is {type(value).__name__}")
-    speaker = SPEAKERS.get(value.get("type", "")) if isinstance(value.get("type"), str) else None
+def read_event(value: Mapping[str, Any]) -> Event | None:
+    """The event of a row with the canonical fields; None for a type that is left out.
+
+    Raises:
+        LineError: A field is missing or malformed.
+    """
+    kind = value.get("type")
+    if not isinstance(kind, str):
+        raise LineError("'type' is missing or no text")
+    speaker = SPEAKERS.get(kind)
     if speaker is None:
-        if not isinstance(value.get("type"), str):
-            raise _LineError("'type' is missing or no text")
         return None
     return Event(
-        session_id=_text(value, "session_id"),
-        event_id=_text(value, "event_id"),
+        session_id=_name(value, "session_id"),
+        event_id=_name(value, "event_id"),
         speaker=speaker,
-        text=_storable(_text(value, "text", blank=True)),
+        text=_said(value),
         occurred_at=_time(value.get("occurred_at")),
-        title=_optional(value, "title"),
-        project=_optional(value, "project"),
+        title=string(value.get("title")),
+        project=string(value.get("project")),
+        author=string(value.get("author")),
+        thread=string(value.get("thread")),
     )
 
 
-def _text(value: dict[str, Any], key: str, *, blank: bool = False) -> str:
+def note_of(value: Mapping[str, Any]) -> SessionNote | None:
+    """What a row says of its session, where it names one."""
+    session_id = string(value.get("session_id"))
+    if session_id is None:
+        return None
+    place = (string(value.get(key)) for key in ("directory", "branch", "commit"))
+    return SessionNote(session_id, None, string(value.get("project")), Workplace(*place))
+
+
+def _name(value: Mapping[str, Any], key: str) -> str:
     found = value.get(key)
-    if not isinstance(found, str) or not (found.strip() or blank):
-        raise _LineError(f"'{key}' is missing or no text")
-    return _storable(found)
+    if not isinstance(found, str) or not found.strip():
+        raise LineError(f"'{key}' is missing or no text")
+    return storable(found)
 
 
-def _optional(value: dict[str, Any], key: str) -> str | None:
-    found = value.get(key)
-    return _storable(found) if isinstance(found, str) and found.strip() else None
+def _said(value: Mapping[str, Any]) -> str:
+    found = value.get("text")
+    if not isinstance(found, str):
+        raise LineError("'text' is missing or no text")
+    return storable(found)
 
 
-def _time(value: object) -> datetime | None:
-    """An ISO 8601 time; one without an offset is taken as UTC."""
+def _time(value: object) -> Any:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise _LineError("'occurred_at' is no text; write an ISO 8601 time")
-    try:
-        found = datetime.fromisoformat(value.strip().upper())  # RFC 3339 allows a small z
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise _LineError(f"'occurred_at' is no ISO 8601 time: {value[:40]!r}") from None
+        raise LineError("'occurred_at' is no text; write an ISO 8601 time")
+    found = moment(value)
+    if found is None:
+        raise LineError(f"'occurred_at' is no ISO 8601 time: {storable(value[:40])!r}")
+    return found
 
 
-def _storable(text: str) -> str:
-    """NUL and lone surrogates, which Postgres can't store, become U+FFFD one for one."""
-    return _UNSTORABLE.sub("\ufffd", text)
+def _recognises(sample: Sample) -> bool:
+    return any(
+        identifier(line.get("session_id")) and "event_id" in line and "type" in line
+        for line in sample.lines
+    )
+
+
+READER = Reader(
+    name="jsonl",
+    about="canonical JSON Lines",
+    patterns=("**/*.jsonl",),
+    recognises=_recognises,
+    read=read_jsonl,
+)

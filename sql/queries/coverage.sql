@@ -106,10 +106,23 @@ select p.slug as project, c.scope, c.state, c.reason, c.found, c.indexed, c.empt
        c.skipped, c.chunks, c.chunks_with_vector, c.chunks_refused, c.embedding_error, c.secrets,
        m.provider || '/' || m.model as model,
        c.indexed_marker as indexed_commit, c.remote_marker as remote_commit, c.last_attempt,
-       c.last_success, c.last_complete
+       c.last_success, c.last_complete, s.turns, s.turns_left_out, s.last_event
 from coverage c
 join projects p on p.id = c.project_id
 left join embedding_models m on m.id = c.model_id
+left join lateral (
+    select sum(l.turns)::bigint as turns, max(l.last_event) as last_event,
+           coalesce((
+               select jsonb_object_agg(k.kind, k.lines order by k.kind)
+               from (
+                   select o.key as kind, sum(o.value::bigint) as lines
+                   from session_logs x cross join lateral jsonb_each_text(x.left_out) as o
+                   where x.project_id = c.project_id
+                   group by o.key
+               ) k), '{}') as turns_left_out
+    from session_logs l where l.project_id = c.project_id
+    having count(*) > 0
+) s on c.scope = 'session'
 where c.tenant_id = %(tenant)s and (%(slugs)s::text[] is null or p.slug = any(%(slugs)s))
 order by p.slug, array_position(array['docs', 'adr', 'session'], c.scope)
 

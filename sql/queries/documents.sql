@@ -8,38 +8,38 @@ from documents where project_id = %(project)s and scope = any(%(scopes)s)
 create temporary table if not exists incoming_documents (
     position integer, scope text, kind text, name text, source text, title text, content_id text,
     bytes bigint, status text, reason text, chunker text, commit text, language text,
-    secrets jsonb
+    secrets jsonb, directory text, branch text
 ) on commit delete rows
 
 -- name: create_incoming_chunks
 create temporary table if not exists incoming_chunks (
     position integer, ordinal integer, heading_path jsonb, titled boolean, start_line integer, end_line integer,
     start_char integer, end_char integer, event_id text, last_event_id text, speaker text,
-    occurred_at timestamptz, content text, content_hash bytea,
+    occurred_at timestamptz, content text, content_hash bytea, preceding text,
     document_id bigint, twin integer, chunk_id bigint, is_new boolean
 ) on commit delete rows
 
 -- name: copy_documents
 copy incoming_documents (position, scope, kind, name, source, title, content_id, bytes, status,
-    reason, chunker, commit, language, secrets) from stdin
+    reason, chunker, commit, language, secrets, directory, branch) from stdin
 
 -- name: copy_chunks
 copy incoming_chunks (position, ordinal, heading_path, titled, start_line, end_line, start_char, end_char,
-    event_id, last_event_id, speaker, occurred_at, content, content_hash) from stdin
+    event_id, last_event_id, speaker, occurred_at, content, content_hash, preceding) from stdin
 
 -- name: upsert_documents
 insert into documents (tenant_id, project_id, scope, kind, name, source, title, content_id, bytes,
-    status, reason, chunker, commit, language, secrets)
+    status, reason, chunker, commit, language, secrets, directory, branch)
 select %(tenant)s, %(project)s, i.scope, i.kind, i.name, i.source, i.title, i.content_id, i.bytes,
-    i.status, i.reason, i.chunker, i.commit, i.language, i.secrets
+    i.status, i.reason, i.chunker, i.commit, i.language, i.secrets, i.directory, i.branch
 from incoming_documents i
 order by i.kind, i.name
 on conflict (project_id, kind, name) do update
     set (scope, source, title, content_id, bytes, status, reason, chunker, commit, language,
-         secrets) = (
+         secrets, directory, branch) = (
         excluded.scope, excluded.source, excluded.title, excluded.content_id, excluded.bytes,
         excluded.status, excluded.reason, excluded.chunker, excluded.commit, excluded.language,
-        excluded.secrets)
+        excluded.secrets, excluded.directory, excluded.branch)
 
 -- name: number_incoming
 -- Chunks of one document may have the same text: the n-th of them keeps the row of the n-th before.
@@ -114,12 +114,12 @@ where k.id = c.chunk_id and c.is_new is null
 -- name: insert_chunks
 insert into chunks (id, tenant_id, project_id, document_id, ordinal, heading_path, titled, start_line,
     end_line, start_char, end_char, event_id, last_event_id, speaker, occurred_at, content,
-    content_hash)
+    content_hash, preceding)
 overriding system value
 select c.chunk_id, %(tenant)s, %(project)s, c.document_id, c.ordinal,
     array(select jsonb_array_elements_text(c.heading_path)), c.titled,
     c.start_line, c.end_line, c.start_char, c.end_char, c.event_id, c.last_event_id, c.speaker,
-    c.occurred_at, c.content, c.content_hash
+    c.occurred_at, c.content, c.content_hash, c.preceding
 from incoming_chunks c
 where c.is_new
 order by c.position, c.ordinal

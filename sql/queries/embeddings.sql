@@ -120,7 +120,7 @@ returning b.content_hash, b.position
 
 -- name: texts
 select distinct on (k.content_hash) k.content_hash, case when k.titled then d.title end as title,
-       k.heading_path, k.content
+       k.heading_path, k.content, k.preceding
 from chunks k join documents d on d.id = k.document_id
 where k.tenant_id = %(tenant)s and k.content_hash = any(%(hashes)s)
 order by k.content_hash, k.id

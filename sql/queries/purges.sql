@@ -11,13 +11,13 @@ order by k.id
 for update of k
 
 -- name: documents
-select id, kind, name, source, title, reason, secrets
+select id, kind, name, source, title, reason, directory, branch, secrets
 from documents where id = any(%(documents)s)
 order by id
 
 -- name: passages
 select id, document_id, heading_path, titled, start_line, end_line, start_char, end_char, event_id,
-       last_event_id, speaker, content
+       last_event_id, speaker, preceding, content
 from chunks where document_id = any(%(documents)s)
 order by document_id, ordinal
 
@@ -28,15 +28,15 @@ select id from documents where project_id = %(project)s and kind = %(kind)s and 
 -- Its fingerprint goes, so that the next run reads it from the source again.
 update documents
 set name = %(name)s, source = %(source)s, title = %(title)s, reason = %(reason)s,
-    secrets = %(secrets)s, chunker = 'purged'
+    directory = %(directory)s, branch = %(branch)s, secrets = %(secrets)s, chunker = 'purged'
 where id = %(id)s
 
 -- name: change_passage
 update chunks
 set heading_path = %(heading_path)s, start_line = %(start_line)s, end_line = %(end_line)s,
     start_char = %(start_char)s, end_char = %(end_char)s, event_id = %(event_id)s,
-    last_event_id = %(last_event_id)s, speaker = %(speaker)s, content = %(content)s,
-    content_hash = %(content_hash)s
+    last_event_id = %(last_event_id)s, speaker = %(speaker)s, preceding = %(preceding)s,
+    content = %(content)s, content_hash = %(content_hash)s
 where id = %(id)s
 
 -- name: drop_vectors
@@ -92,6 +92,13 @@ set status_text = %(status_text)s, deciders = %(deciders)s, supersedes = %(super
     superseded_by = %(superseded_by)s
 where document_id = %(document_id)s
 
+-- name: change_session_log
+-- Without its stamp the next run reads it again.
+update session_logs
+set path = %(path)s, parts = %(parts)s, problems = %(problems)s, left_out = %(left_out)s,
+    refused = %(refused)s, beside = %(beside)s, stamp = ''
+where project_id = %(project)s and path = %(old)s
+
 -- name: rewrite_documents
 vacuum (full, analyze) documents
 
@@ -124,3 +131,6 @@ vacuum (full, analyze) projects
 
 -- name: rewrite_records
 vacuum (full, analyze) records
+
+-- name: rewrite_session_logs
+vacuum (full, analyze) session_logs

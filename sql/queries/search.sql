@@ -155,9 +155,17 @@ where k.id = any(%(chunks)s)
 
 -- name: passages
 select k.id as chunk_id, p.slug as project, p.location, p.web_url, d.scope, d.kind, d.name,
-       d.source, d.title, d.commit, k.heading_path, k.start_line, k.end_line, k.event_id,
+       d.source, d.title, d.commit, d.directory, d.branch,
+       linked.id as linked_commit, k.heading_path, k.start_line, k.end_line, k.event_id,
        k.last_event_id, k.speaker, k.occurred_at, k.content
 from chunks k
 join documents d on d.id = k.document_id
 join projects p on p.id = k.project_id
+left join lateral (
+    -- The last one of the session's branch before the turn.
+    select c.id from project_commits c
+    where c.project_id = k.project_id and c.branch = d.branch and c.committed_at <= k.occurred_at
+    order by c.committed_at desc, c.id
+    limit 1
+) linked on d.kind = 'session'
 where k.id = any(%(chunks)s) and p.tenant_id = %(tenant)s

@@ -179,3 +179,38 @@ def test_an_evaluation_can_be_read_as_a_page(index: Index, tmp_path: Path) -> No
     assert f"convex     1.000 {'█' * 40}|" in text
     assert "| convex | 1.0 |" in text
     assert "AUC" in text
+
+
+def test_a_set_of_conversations_is_measured_by_turns_as_real_sessions_are(
+    index: Index, tmp_path: Path, database_url: str
+) -> None:
+    corpus = [
+        {
+            "_id": f"{talk}/{day}:{n}",
+            "text": f"{who}: the {part} of {talk} is {n}",
+            "scope": talk,
+            "session": f"{talk}/{day}",
+            "date": f"2023-05-0{day}",
+        }
+        for talk in ("boats", "buoys")
+        for day in (1, 2)
+        for n, (who, part) in enumerate([("Ana", "valve"), ("Bo", "pump"), ("Ana", "lamp")])
+    ]
+    questions = [
+        {"_id": "1", "text": "valve 2 May", "scope": "buoys"},
+        {"_id": "2", "text": "pump 1 May", "scope": "boats"},
+    ]
+    right = [("1", "buoys/2:0"), ("2", "boats/1:1")]
+    folder = write_set(tmp_path / "talks", corpus, questions, right)
+    found = index.evaluate(folder)
+    assert (found.documents, found.passages) == (12, 12)
+    assert mean(found, Ranking.LEXICAL) == 1.0
+    rows = ask(
+        database_url,
+        "select k.content, k.heading_path, k.preceding, k.event_id from chunks k"
+        " join documents d on d.id = k.document_id where d.name like 'boats/%%/1'"
+        " order by k.ordinal",
+    )
+    assert [row["event_id"] for row in rows] == ["boats/1:0", "boats/1:1", "boats/1:2"]
+    assert rows[1]["heading_path"] == ["human, 1 May 2023"]
+    assert rows[1]["preceding"] == "Ana: the valve of boats is 0"

@@ -116,7 +116,7 @@ def test_a_log_with_nul_and_lone_surrogates_is_stored_fts_4(
     index = make_index(_with_logs(project, logs))
     reindex(index)
     turns = [p["content"] for p in passages_of(database_url) if p["kind"] == "session"]
-    assert turns == ["ok\ufffdbad", "half \ufffd pair"]
+    assert turns == ["ok\ufffdbad\n\nhalf \ufffd pair"], "a word stands with its answer"
     assert covered(index, Scope.SESSION).state is CoverageState.COMPLETE
 
 

@@ -216,3 +216,25 @@ def test_a_project_is_found_by_its_slug() -> None:
 
 def test_all_scopes_are_all() -> None:
     assert [scope.value for scope in ALL_SCOPES] == ["docs", "adr", "session"]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({}, "give exactly one of 'path' and 'query'"),
+        ({"path": "/logs", "query": "select 1", "url_env": "X"}, "give exactly one of"),
+        ({"query": "select 1"}, "a query needs 'url_env'"),
+        ({"path": "/logs", "url_env": "X"}, "'url_env' and 'marker' belong to a 'query'"),
+        ({"path": "/logs", "marker": "select 1"}, "'url_env' and 'marker' belong to a 'query'"),
+        ({"query": "select 1", "url_env": "X", "format": "codex"}, "belong to a 'path'"),
+        ({"query": "select 1", "url_env": "postgresql://u:p@h/d"}, "url_env"),
+        ({"path": "/logs", "format": "Codex!"}, "format"),
+    ],
+)
+def test_a_source_of_sessions_is_a_path_or_a_query(values: dict[str, str], reason: str) -> None:
+    assert reason in refusal(SessionSource, **values)
+
+
+def test_the_address_of_a_database_is_not_repeated() -> None:
+    address = "postgresql://u:otter@h/d"
+    assert "otter" not in refusal(SessionSource, query="select 1", url_env=address)

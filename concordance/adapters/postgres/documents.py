@@ -203,11 +203,11 @@ def _copy(connection: Connection, documents: Sequence[Document]) -> None:
                 place = (position, d.scope, d.kind, d.name, d.source, d.title)
                 state = (d.content_id, d.bytes, d.status, d.reason, d.chunker, d.commit)
                 secrets = json.dumps(dict(sorted(d.secrets.items())))
-                copy.write_row((*place, *state, d.language, secrets))
+                copy.write_row((*place, *state, d.language, secrets, d.directory, d.branch))
         with cursor.copy(ask["copy_chunks"]) as copy:
             for position, d in enumerate(documents):
                 for p in d.passages:
                     start = (position, p.ordinal, json.dumps(p.heading_path), p.titled)
                     span = (p.start_line, p.end_line, p.start_char, p.end_char)
                     turn = (p.event_id, p.last_event_id, p.speaker, p.occurred_at)
-                    copy.write_row((*start, *span, *turn, p.content, p.content_hash))
+                    copy.write_row((*start, *span, *turn, p.content, p.content_hash, p.preceding))

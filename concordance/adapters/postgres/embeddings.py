@@ -67,6 +67,7 @@ class PassageText:
     title: str | None
     heading_path: list[str]
     content: str
+    preceding: str | None
 
 
 @dataclass(frozen=True, slots=True)

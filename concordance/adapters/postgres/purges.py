@@ -7,7 +7,7 @@ change in one transaction.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,14 +18,17 @@ from concordance.adapters.postgres import coverage
 from concordance.adapters.postgres.database import Connection, Database, fetch_all, fetch_value
 from concordance.adapters.postgres.documents import queue_texts
 from concordance.adapters.postgres.projects import Hold, check_hold, keep_models
+from concordance.adapters.postgres.session_logs import log_values, stored_logs_in
 from concordance.adapters.postgres.words import (
     analyse_passages,
     forget_words,
     settle_weights,
     write_words,
 )
+from concordance.indexing.logs import without_secrets
 from concordance.indexing.purge import Change, KeptDocument, KeptPassage
 from concordance.models import Scope
+from concordance.text.scrubbing import Scrubber
 from sql import queries
 
 _REWRITES = (
@@ -40,6 +43,7 @@ _REWRITES = (
     "rewrite_runs",
     "rewrite_projects",
     "rewrite_records",
+    "rewrite_session_logs",
 )
 
 Look = Callable[[KeptDocument, Sequence[KeptPassage]], Change | None]
@@ -199,6 +203,19 @@ def _purge_records(connection: Connection, held: Hold, scrub: Scrub) -> None:
         if changed != said:
             links = {name: Jsonb(changed[name]) for name in ("supersedes", "superseded_by")}
             connection.execute(ask["change_record"], changed | links)
+
+
+def purge_logs(database: Database, held: Hold, scrubber: Scrubber) -> None:
+    """Scrub what is kept of a project's session logs; the next run reads the changed ones again."""
+    with database.transaction() as connection:
+        check_hold(connection, held)
+        for state in stored_logs_in(connection, held.project_id).values():
+            named = replace(without_secrets(state, scrubber), path=scrubber.name(state.path))
+            if named != state:
+                connection.execute(
+                    queries("purges")["change_session_log"],
+                    log_values(named) | {"project": held.project_id, "old": state.path},
+                )
 
 
 def purge_tenant(database: Database, tenant: int, scrub: Scrub) -> None:

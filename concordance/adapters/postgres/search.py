@@ -112,6 +112,9 @@ class StoredPassage:
     source: str | None
     title: str | None
     commit: str | None
+    directory: str | None
+    branch: str | None
+    linked_commit: str | None
     heading_path: list[str]
     start_line: int | None
     end_line: int | None

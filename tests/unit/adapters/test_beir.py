@@ -154,3 +154,42 @@ def test_the_fingerprint_is_that_of_questions_and_answers(tmp_path: Path) -> Non
     same = read_set(make(tmp_path / "b", questions=turned))
     other = read_set(make(tmp_path / "c", qrels="1\tb\n"))
     assert one.fingerprint() == same.fingerprint() != other.fingerprint()
+
+
+# --- conversations ---------------------------------------------------------------------------
+
+
+def turn(**values: str) -> str:
+    return json.dumps({"_id": "a", "text": "Hello.", "session": "s"} | values) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        ("2023-05-08T13:56:00+02:00", "2023-05-08 13:56:00+02:00"),
+        ("2023-05-08", "2023-05-08 00:00:00+00:00"),
+        ("1:56 pm on 8 May, 2023", "2023-05-08 13:56:00+00:00"),
+        ("8 May 2023", "2023-05-08 00:00:00+00:00"),
+        ("", "None"),
+    ],
+)
+def test_a_turn_has_a_session_and_a_time(tmp_path: Path, date: str, expected: str) -> None:
+    found = read_set(make(tmp_path, corpus=turn(date=date, speaker="Ana")))
+    assert found.conversational
+    (entry,) = found.corpus
+    assert (entry.session, entry.speaker, str(entry.date)) == ("s", "Ana", expected)
+
+
+def test_a_date_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadTestSet, match="line 1: the date 'once' can't be read"):
+        read_set(make(tmp_path, corpus=turn(date="once")))
+
+
+def test_a_date_of_another_document_means_nothing(tmp_path: Path) -> None:
+    (entry,) = read_set(make(tmp_path, corpus='{"_id": "a", "text": "x", "date": "once"}\n')).corpus
+    assert entry.date is None
+
+
+def test_all_documents_are_turns_or_none_is(tmp_path: Path) -> None:
+    with pytest.raises(BadTestSet, match="some documents have a 'session' and some have none"):
+        read_set(make(tmp_path, corpus=turn() + '{"_id": "b", "text": "x"}\n'))

@@ -152,7 +152,10 @@ def test_a_home_folder_that_nobody_has_is_named(file: Path) -> None:
         ),
         (
             PROJECT + "sessions = [{}]\n",
-            "{file}: [[projects]] number 1 ('a'), key 'sessions.0.path': Field required",
+            (
+                "{file}: [[projects]] number 1 ('a'), key 'sessions.0': give exactly one of "
+                "'path' and 'query'"
+            ),
         ),
         (
             PROJECT + f'credentials = {{ token = "{TOKEN}" }}\n',

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
-from concordance.adapters.log_folder import LogFile, list_logs, marker, read_log
+from concordance.adapters.log_folder import LogFile, list_logs, marker, read_beside, read_log
 from concordance.errors import LogsUnreadable
 from concordance.settings import SessionSource
 
@@ -201,3 +202,49 @@ def test_the_marker_changes_with_whatever_changes_the_logs() -> None:
     assert len(set(markers)) == len(markers)
     assert marker([LogFile(Path("a"), 1, 2)]) == markers[0]
     assert markers[0].startswith("logs-")
+
+
+# --- names and what stands beside ------------------------------------------------------------
+
+
+def test_without_a_pattern_the_names_count_that_readers_know(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "b/rollout-1.jsonl.zst", "c/notes.txt", "d/general/2030-01-02.json"):
+        path = tmp_path / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    found = list_logs([SessionSource(path=tmp_path / "logs")])
+    assert [log.name for log in found] == [
+        "logs/a.jsonl",
+        "logs/b/rollout-1.jsonl.zst",
+        "logs/d/general/2030-01-02.json",
+    ]
+    only = list_logs([SessionSource(path=tmp_path / "logs", format="codex")])
+    assert [log.name for log in only] == ["logs/b/rollout-1.jsonl.zst"]
+
+
+def test_a_single_file_is_named_with_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "demo" / ".aider.chat.history.md"
+    path.parent.mkdir()
+    path.write_bytes(b"")
+    assert [log.name for log in list_logs([SessionSource(path=path)])] == [
+        "demo/.aider.chat.history.md"
+    ]
+
+
+def test_a_change_of_what_stands_beside_a_log_is_a_change_of_the_log(tmp_path: Path) -> None:
+    day = tmp_path / "export" / "general" / "2030-01-02.json"
+    day.parent.mkdir(parents=True)
+    day.write_bytes(b"[]")
+    sources = [SessionSource(path=tmp_path / "export")]
+    before = list_logs(sources)
+    (tmp_path / "export" / "users.json").write_bytes(b"[]")
+    after = list_logs(sources)
+    assert marker(before) != marker(after)
+    assert read_beside(after[0], ["../users.json", "../none.json"]) == {"../users.json": b"[]"}
+
+
+def test_a_packed_log_is_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "rollout-1.jsonl.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"{}\n"))
+    (log,) = list_logs([SessionSource(path=path)])
+    assert read_log(log) == b"{}\n"

@@ -21,6 +21,7 @@ from concordance.cli.printing import (
     print_explanation,
     print_json,
     safe,
+    workplace,
 )
 from concordance.models import (
     AdrStatus,
@@ -353,3 +354,51 @@ def test_json_is_one_document(
     else:
         assert parsed["project"] == expected
         assert parsed["last_attempt"] == "2026-03-01T12:00:00Z"
+
+
+# --- session logs ----------------------------------------------------------------------------
+
+
+def test_what_session_logs_hold_stands_below_the_table() -> None:
+    kinds = {f"kind {n}": n for n in range(1, 9)} | {LINK: 100}
+    found = coverage(
+        scope=Scope.SESSION,
+        turns=1_200,
+        turns_left_out=kinds,
+        last_event=NOW - timedelta(hours=3),
+    )
+    out = shown(print_coverage, [found], now=NOW)
+    assert "a session: 2 sessions, 1 failed; 1,200 turns; left out: " in out
+    assert "kind 8 8" in out
+    assert "others 6" in out, "kinds 1, 2 and 3"
+    assert "the last said 3 h ago" in out
+    assert not OBEYED.search(out)
+
+
+def test_a_scope_of_files_says_nothing_of_turns() -> None:
+    out = shown(print_coverage, [coverage()], now=NOW)
+    assert "turn" not in out
+
+
+@pytest.mark.parametrize(
+    ("values", "shown_place"),
+    [
+        ({}, ""),
+        ({"directory": "/work"}, "/work"),
+        ({"branch": "main", "commit": "c0ffee" * 6}, "branch main, commit c0ffeec0ffee"),
+    ],
+)
+def test_the_place_of_the_work_is_shown_as_far_as_it_is_known(
+    values: dict[str, str], shown_place: str
+) -> None:
+    origin = SessionOrigin(
+        session_id="s",
+        event_id="1",
+        last_event_id="1",
+        title=None,
+        speaker="human",
+        occurred_at=None,
+        source="log",
+        **values,  # type: ignore[arg-type]
+    )
+    assert workplace(origin) == shown_place

@@ -28,6 +28,8 @@ from concordance.text.cutting import ChunkSizes
 
 SIZES = ChunkSizes(target=200, overlap=0, window=20)
 LOG = Path("/logs/a.jsonl")
+QUESTION = "How do I start it, on a machine that has nothing of it yet?" * 4
+ANSWER = "Run make, which installs everything that it needs into a folder of its own." * 4
 WHEN = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 
 
@@ -36,12 +38,14 @@ def of_file(data: bytes, name: str = "docs/getting-started.md") -> Document:
     return file_document(found, data, commit="c0ffee", chunker="v1", sizes=SIZES)
 
 
-def of_session(*texts: str, title: str | None = None, source: Path = LOG) -> Document:
+def of_session(
+    *texts: str, title: str | None = None, source: Path = LOG, sizes: ChunkSizes = SIZES
+) -> Document:
     events = tuple(
         Event("s1", f"e{n}", "human" if n % 2 else "agent", text, WHEN)
         for n, text in enumerate(texts, start=1)
     )
-    return session_document(Session("s1", title, events), source, chunker="v1", sizes=SIZES)
+    return session_document(Session("s1", title, events), source, chunker="v1", sizes=sizes)
 
 
 # --- what files say of themselves as decisions ---------------------------------------------
@@ -143,27 +147,27 @@ def test_a_skipped_file_keeps_its_reason_and_its_commit() -> None:
 
 
 def test_a_turn_becomes_a_passage_that_names_its_event() -> None:
-    made = of_session("How do I start it?", "Run make.", title="Starting")
+    made = of_session(QUESTION, ANSWER, title="Starting", sizes=ChunkSizes())
     assert (made.scope, made.kind, made.name) == (Scope.SESSION, "session", "s1")
     assert (made.status, made.reason, made.title) == (DocumentStatus.INDEXED, None, "Starting")
     assert (made.source, made.commit) == ("/logs/a.jsonl", None)
-    assert made.bytes == len("How do I start it?Run make.")
+    assert made.bytes == len(QUESTION + ANSWER)
     assert [(p.ordinal, p.event_id, p.last_event_id, p.speaker) for p in made.passages] == [
         (0, "e1", "e1", "human"),
         (1, "e2", "e2", "agent"),
     ]
     first = made.passages[0]
-    assert (first.content, first.occurred_at) == ("How do I start it?", WHEN)
-    assert (first.heading_path, first.start_line) == ((), None)
-    assert first.content_hash == content_hash("Starting", (), "How do I start it?")
+    assert (first.content, first.occurred_at) == (QUESTION, WHEN)
+    assert (first.heading_path, first.start_line) == (("human, 1 March 2026",), None)
+    assert first.content_hash == content_hash("Starting", ("human, 1 March 2026",), QUESTION)
 
 
 def test_a_long_turn_becomes_several_passages_of_one_event() -> None:
     text = "A sentence of some words. " * 40
-    made = of_session(text, "Yes.")
+    made = of_session(text, "Yes.", "Then do it.")
     parts = [p for p in made.passages if p.event_id == "e1"]
     assert len(parts) > 2
-    assert [p.ordinal for p in made.passages] == list(range(len(parts) + 1))
+    assert [p.ordinal for p in made.passages] == list(range(len(parts) + 2))
     assert all(text[p.start_char : p.end_char] == p.content for p in parts)
 
 
@@ -180,7 +184,7 @@ def test_a_long_turn_becomes_several_passages_of_one_event() -> None:
 def test_a_title_is_one_line_that_is_not_too_long(title: str | None, shown: str | None) -> None:
     made = of_session("One.", title=title)
     assert made.title == shown
-    assert made.passages[0].content_hash == content_hash(shown, (), "One.")
+    assert made.passages[0].content_hash == content_hash(shown, ("human, 1 March 2026",), "One.")
 
 
 def test_a_session_in_which_nobody_spoke_says_so() -> None:
@@ -191,7 +195,7 @@ def test_a_session_in_which_nobody_spoke_says_so() -> None:
 
 def test_a_turn_more_leaves_the_passages_before_it_as_they_were() -> None:
     before, after = of_session("One.", "Two."), of_session("One.", "Two.", "Three.")
-    assert after.passages[:2] == before.passages
+    assert after.passages[: len(before.passages)] == before.passages
     assert after.content_id != before.content_id
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concordance.indexing.links import line_link, web_address
+from concordance.indexing.links import belongs, commit_link, line_link, web_address
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -77,3 +77,37 @@ def test_any_path_comes_back_from_its_link(path: str) -> None:
     parts = urlsplit(link)
     assert unquote(parts.path) == f"/o/r/blob/{COMMIT}/{path}"
     assert (parts.query, parts.fragment) == ("plain=1", "L1-L2")
+
+
+@pytest.mark.parametrize(
+    ("web", "expected"),
+    [
+        ("https://github.com/o/r", "https://github.com/o/r/commit/c0ffee"),
+        ("https://gitlab.com/o/r", "https://gitlab.com/o/r/-/commit/c0ffee"),
+        (None, None),
+    ],
+)
+def test_a_commit_has_an_address_where_the_host_is_known(
+    web: str | None, expected: str | None
+) -> None:
+    assert commit_link(web, "c0ffee") == expected
+    assert commit_link(web, None) is None
+
+
+@pytest.mark.parametrize(
+    ("directory", "location", "expected"),
+    [
+        ("/home/ana/beacon", "https://git.example.org/team/beacon.git", True),
+        ("/home/ana/beacon/docs", "git@git.example.org:team/beacon.git", True),
+        ("C:\\work\\beacon", "git@git.example.org:beacon", True),
+        ("/srv/repos/beacon", "/srv/repos/beacon/", True),
+        ("/home/ana/other", "https://git.example.org/team/beacon.git", False),
+        ("/home/ana/beacon-2", "https://git.example.org/team/beacon.git", False),
+        (None, "/srv/repos/beacon", False),
+        ("/anything", "/", False),
+    ],
+)
+def test_a_folder_belongs_to_a_repository_by_its_name(
+    directory: str | None, location: str, expected: bool
+) -> None:
+    assert belongs(directory, location) is expected

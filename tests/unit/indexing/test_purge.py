@@ -19,7 +19,7 @@ from tests.planted import planted, traces
 PLANTED = planted(5)
 SCRUBBER = Scrubber()
 SIZES = ChunkSizes(target=120, overlap=30, window=40)
-DOCUMENT = KeptDocument(1, "file", "docs/a.md", None, "T", None, {})
+DOCUMENT = KeptDocument(1, "file", "docs/a.md", None, "T", None, None, None, {})
 
 
 def kept(text: str, event: str | None = None) -> list[KeptPassage]:
@@ -41,6 +41,7 @@ def kept(text: str, event: str | None = None) -> list[KeptPassage]:
             event_id=event,
             last_event_id=event,
             speaker=None,
+            preceding=None,
             content=c.content,
         )
         for c in chunks

@@ -28,7 +28,7 @@ def line(number: int = 1, text: object = "Hello.", **more: Any) -> bytes:
 
 def event(data: bytes) -> Event:
     content = read_jsonl(data)
-    assert (len(content.events), content.problems, content.left_out) == (1, (), 0)
+    assert (len(content.events), content.problems, content.left_out) == (1, (), {})
     return content.events[0]
 
 
@@ -56,20 +56,24 @@ def test_a_persons_message_and_an_agents_answer_are_events() -> None:
 )
 def test_every_other_type_is_left_out_and_counted(kind: str) -> None:
     content = read_jsonl(line(1) + line(2, type=kind) + json.dumps({"type": kind}).encode())
-    assert (len(content.events), content.problems, content.left_out) == (1, (), 2)
+    assert (len(content.events), content.problems, content.left_out) == (
+        1,
+        (),
+        {kind.strip() or "other": 2},
+    )
 
 
 def test_blank_lines_are_nothing_but_count_as_lines() -> None:
     content = read_jsonl(b"\n  \n" + line(1) + b"\r\n\n[]\n")
     assert len(content.events) == 1
     assert [(p.line, p.unfinished) for p in content.problems] == [(6, False)]
-    assert content.left_out == 0
+    assert content.left_out == {}
 
 
 def test_no_bytes_are_no_lines() -> None:
     for data in (b"", b"\n", b"\xef\xbb\xbf"):
         content = read_jsonl(data)
-        assert (content.events, content.problems, content.left_out) == ((), (), 0)
+        assert (content.events, content.problems, content.left_out) == ((), (), {})
 
 
 @pytest.mark.parametrize(
@@ -200,7 +204,7 @@ def test_a_log_read_while_it_is_written_loses_and_repeats_nothing() -> None:
         line(6, "before\u2028after"),
         line(7, "x" * 50_000),
     ]
-    last, more = line(8, "The last turn."), line(9, "One more.", type="agent.response")
+    last, more = line(8, "The last turn."), line(9, "One more.")
     first = read_jsonl(b"".join([*good, *odd]) + last[:-20])
     second = read_jsonl(b"".join([*good, *odd]) + last + more)
 
@@ -283,7 +287,9 @@ EVENTS = st.fixed_dictionaries(
 @given(st.lists(EVENTS | VALUES, max_size=4))
 def test_every_line_is_accounted_for(values: list[Any]) -> None:
     content = read_jsonl(b"".join(json.dumps(value).encode() + b"\n" for value in values))
-    assert len(content.events) + len(content.problems) + content.left_out == len(values)
+    assert len(content.events) + len(content.problems) + sum(content.left_out.values()) == len(
+        values
+    )
     for found in content.events:
         joined = found.session_id + found.event_id + found.text + (found.title or "")
         assert "\0" not in joined
@@ -302,5 +308,5 @@ def test_no_bytes_at_all_break_the_reader(data: bytes) -> None:
 def test_a_hostile_log_of_another_format_is_counted_line_by_line(path: Path) -> None:
     content = read_jsonl(path.read_bytes())
     assert content.events == ()
-    assert content.left_out == 4
+    assert content.left_out == {"user": 3, "assistant": 1}
     assert [(p.line, p.unfinished) for p in content.problems] == [(4, False), (5, False), (8, True)]

@@ -1,0 +1,138 @@
+"""Reader of Aider's chat history: `.aider.chat.history.md`, Markdown that grows.
+
+What counts as said: lines that begin with `#### ` are a person's, those that begin with `> ` are
+the tool's, all others are the agent's. Each start of Aider is a session of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from concordance.sessions.events import Event, LeftOut, LogContent, SessionNote, Speaker, storable
+from concordance.sessions.lines import BOM, moment
+from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
+
+_START: Final = "# aider chat started at "
+_STARTED: Final = re.compile(rf"^{_START}", re.MULTILINE)
+_HUMAN: Final = "#### "
+_TOOL: Final = ">"
+_FENCE: Final = re.compile(r"(`{3,}|~{3,})")
+# Aider ends the lines of people and of the tool so; within code an agent's line may look like one.
+_BREAK: Final = "  "
+# Commands that put a question or a task to the agent.
+_ASKING: Final = ("/ask ", "/code ", "/architect ", "/context ")
+
+
+@dataclass(slots=True)
+class _Turn:
+    speaker: Speaker
+    line: int
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Log:
+    """What was read so far: the session, and the turn that lines are added to."""
+
+    folder: str
+    session: str
+    started: datetime | None = None
+    turn: _Turn | None = None
+    fence: str | None = None
+    events: list[Event] = field(default_factory=list)
+    notes: dict[str, SessionNote] = field(default_factory=dict)
+    left_out: LeftOut = field(default_factory=LeftOut)
+
+
+def read_aider(data: bytes, context: LogContext) -> LogContent:
+    """What a person and the agent said; times are those of the sessions' starts, taken as UTC."""
+    try:
+        text = data.removeprefix(BOM).decode("utf-8")
+    except UnicodeDecodeError as error:
+        # Half a character at the end is being written.
+        if error.reason != "unexpected end of data":
+            raise NotThisFormat(f"not UTF-8 at byte {error.start + 1}") from None
+        text = data[: error.start].removeprefix(BOM).decode("utf-8", "replace")
+    log = _Log(context.name, context.name)
+    for number, line in enumerate(text.split("\n"), start=1):
+        _line(log, number, line.removesuffix("\r"))
+    _end_turn(log)
+    return LogContent(tuple(log.events), (), log.left_out.counts, tuple(log.notes.values()))
+
+
+def _line(log: _Log, number: int, line: str) -> None:
+    if line.startswith(_START):
+        _start(log, line.removeprefix(_START).strip())
+        log.left_out.add("start of a session")
+        return
+    own = log.fence is None or line.endswith(_BREAK)
+    if line.startswith(_HUMAN.rstrip()) and own and line[4:5] in ("", " "):
+        log.fence = None
+        _say(log, "human", number, line[5:].rstrip())
+    elif line.startswith(_TOOL) and own:
+        log.fence = None
+        _end_turn(log)
+        log.left_out.add("tool")
+    elif line.strip() or (log.turn is not None and log.turn.speaker == "agent"):
+        _fence(log, line)
+        _say(log, "agent", number, line)
+    else:
+        _end_turn(log)
+
+
+def _start(log: _Log, when: str) -> None:
+    _end_turn(log)
+    log.fence = None
+    log.session = storable(f"{log.folder}@{when}")
+    log.started = moment(when)
+    log.notes[log.session] = SessionNote(log.session)
+
+
+def _fence(log: _Log, line: str) -> None:
+    """Code is open from a fence to the next one that is as long."""
+    found = _FENCE.match(line.lstrip())
+    if found is None:
+        return
+    if log.fence is None:
+        log.fence = found[1]
+    elif found[1].startswith(log.fence) and not line.strip().strip(found[1][0]):
+        log.fence = None
+
+
+def _say(log: _Log, speaker: Speaker, number: int, line: str) -> None:
+    if log.turn is None or log.turn.speaker != speaker:
+        _end_turn(log)
+        log.turn = _Turn(speaker, number)
+    log.turn.lines.append(line)
+
+
+def _end_turn(log: _Log) -> None:
+    turn, log.turn = log.turn, None
+    if turn is None:
+        return
+    text = "\n".join(turn.lines).strip()
+    if not text:
+        log.left_out.add("nothing said")
+    elif turn.speaker == "human" and text.startswith("/") and not text.startswith(_ASKING):
+        log.left_out.add("command")
+    else:
+        log.notes.setdefault(log.session, SessionNote(log.session))
+        log.events.append(
+            Event(log.session, f"line-{turn.line}", turn.speaker, storable(text), log.started)
+        )
+
+
+def _recognises(sample: Sample) -> bool:
+    return sample.path.name.endswith(".aider.chat.history.md") or bool(_STARTED.search(sample.text))
+
+
+READER = Reader(
+    name="aider",
+    about="Aider",
+    patterns=("**/*.aider.chat.history.md", "**/.aider.chat.history.md"),
+    recognises=_recognises,
+    read=read_aider,
+)

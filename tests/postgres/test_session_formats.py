@@ -1,0 +1,430 @@
+"""Logs of every format in one project: what is in and out, run twice, grown, rewound, cut, gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from concordance.index import Index
+from concordance.models import CoverageState, Scope, SearchRequest, SessionOrigin
+from concordance.settings import Project, SessionSource
+from tests.conftest import IndexMaker
+from tests.postgres.driver import ask, covered, documents_of, names_of, needs, passages_of, reindex
+from tests.session_logs import ANSWER, EXAMPLES, GROWN, QUESTION, Example
+from tests.sources import GitSource, event, write_log
+
+SHARED = Path(__file__).parents[3] / "shared" / "sessions"
+GROWING = [e for e in EXAMPLES if e.format in ("jsonl", "claude-code", "codex", "gemini", "aider")]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def make(make_index: IndexMaker, tmp_path: Path, logs: Path) -> Callable[..., Index]:
+    def made(**source: Any) -> Index:
+        git = tmp_path / "source"
+        if not git.exists():
+            GitSource.make(git, {"README.md": "# Beacon\n\nText.\n"})
+        sources = (SessionSource(path=logs, **source),)
+        return make_index(Project(slug="p", path=git, sessions=sources))
+
+    return made
+
+
+def lay(logs: Path, example: Example, data: bytes | None = None) -> Path:
+    path = logs / example.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(example.data if data is None else data)
+    return path
+
+
+def turns(url: str) -> dict[str, list[str]]:
+    """What was said in each session, by passage."""
+    found: dict[str, list[str]] = {}
+    for passage in passages_of(url):
+        if passage["kind"] == "session":
+            found.setdefault(passage["name"], []).append(passage["content"])
+    return found
+
+
+def rows(url: str) -> dict[int, str]:
+    found = ask(url, "select id, content from chunks where event_id is not null")
+    return {row["id"]: row["content"] for row in found}
+
+
+def test_a_log_of_each_format_is_found_under_its_own_name(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    for example in EXAMPLES:
+        lay(logs, example)
+    index = make()
+    reindex(index)
+    found = turns(database_url)
+    assert len(found) == len(EXAMPLES)
+    for example in EXAMPLES:
+        name = f"logs/{example.sessions[0]}" if example.format == "aider" else example.sessions[0]
+        assert found[name] == [QUESTION, ANSWER]
+    said = covered(index, Scope.SESSION)
+    assert (said.state, said.turns) == (CoverageState.COMPLETE, 2 * len(EXAMPLES))
+    assert said.turns_left_out == {
+        "another branch": 1,
+        "channel_join": 1,
+        "event_msg token_count": 1,
+        "head of the log": 1,
+        "say api_req_started": 1,
+        "session_meta": 1,
+        "start of a session": 1,
+        "sub-agent": 1,
+        "tool": 1,
+        "tool.call": 1,
+        "type info": 1,
+        "type permission-mode": 1,
+    }
+    assert str(said.last_event) == "2030-01-02 04:00:02.100000+00:00"
+    assert needs(index) == "none"
+
+
+def test_a_run_over_unchanged_logs_does_nothing(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    for example in EXAMPLES:
+        lay(logs, example)
+    index = make()
+    reindex(index)
+    before = (documents_of(database_url), passages_of(database_url), rows(database_url))
+    written = reindex(index, scopes=[Scope.SESSION])
+    assert [(w.written, w.deleted, w.unchanged) for w in written] == [(0, 0, len(EXAMPLES))]
+    assert (documents_of(database_url), passages_of(database_url), rows(database_url)) == before
+
+
+@pytest.mark.parametrize("example", GROWING, ids=lambda e: e.format)
+def test_a_log_that_grew_adds_its_new_turns_alone(
+    make: Callable[..., Index], logs: Path, database_url: str, example: Example
+) -> None:
+    other = next(e for e in EXAMPLES if e is not example)
+    lay(logs, other)
+    path = lay(logs, example)
+    index = make()
+    reindex(index, embed=False)
+    before = rows(database_url)
+    path.write_bytes(example.grown())
+    (written,) = reindex(index, scopes=[Scope.SESSION], embed=False)
+    assert (written.written, written.unchanged) == (1, 1)
+    after = rows(database_url)
+    assert any(GROWN in content for content in after.values())
+    assert len(after.keys() - before.keys()) <= 1, "at most the last exchange is made anew"
+    fresh = turns(database_url)
+    reindex(index, full=True, embed=False)
+    assert turns(database_url) == fresh
+
+
+def test_a_log_that_is_cut_rewound_edited_or_deleted_is_followed(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    gemini = next(e for e in EXAMPLES if e.format == "gemini")
+    codex = next(e for e in EXAMPLES if e.format == "codex")
+    first, second = lay(logs, gemini), lay(logs, codex)
+    index = make()
+    reindex(index)
+    first.write_bytes(gemini.data + b'{"$rewindTo": "2"}\n')
+    second.write_bytes(codex.data.replace(b"three heartbeats", b"four heartbeats"))
+    reindex(index)
+    found = turns(database_url)
+    assert found["gemini-1"] == [QUESTION]
+    assert "four heartbeats" in found["codex-1"][1]
+    second.write_bytes(codex.data[: codex.data.index(b"AgentMessage")])
+    reindex(index)
+    assert turns(database_url)["codex-1"] == [QUESTION]
+    assert covered(index, Scope.SESSION).skipped == 1, "the half line is read next time"
+    second.unlink()
+    reindex(index)
+    assert set(turns(database_url)) == {"gemini-1"}
+    assert ask(database_url, "select path from session_logs") == [{"path": str(first)}]
+
+
+def test_a_packed_log_is_read_like_any_other(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    codex = next(e for e in EXAMPLES if e.format == "codex")
+    packed = zstandard.ZstdCompressor().compress(codex.data)
+    path = logs / (codex.name + ".zst")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(packed)
+    path.with_name("rollout-2.jsonl.zst").write_bytes(b"no such thing")
+    index = make()
+    reindex(index)
+    assert turns(database_url) == {"codex-1": [QUESTION, ANSWER]}
+    assert covered(index, Scope.SESSION).failed == 1
+    (failed,) = [d for d in documents_of(database_url) if d["status"] == "failed"]
+    assert (failed["name"], failed["reason"]) == (
+        str(path.with_name("rollout-2.jsonl.zst")),
+        "no whole Zstandard data",
+    )
+
+
+def test_an_unknown_format_is_refused_with_what_was_seen_and_costs_itself_alone(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    write_log(logs / "good.jsonl", [event("s", 1, "the otter said")])
+    (logs / "odd.jsonl").write_text('{"when": 1, "what": "a secret of the otter"}\n')
+    (logs / "users.json").write_text('[{"id": "U1", "name": "ana"}]')
+    index = make(pattern="**/*")
+    reindex(index)
+    said = covered(index, Scope.SESSION)
+    assert (said.indexed, said.failed, said.skipped) == (1, 1, 1)
+    assert said.state is CoverageState.PARTIAL
+    assert "no known format of session logs" in said.reason
+    assert "'when', 'what'" in said.reason
+    assert "secret" not in said.reason
+    assert names_of(database_url)[str(logs / "users.json")] == "session skipped"
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_document_that_is_half_written_deletes_nothing(
+    make: Callable[..., Index], logs: Path, database_url: str, full: bool
+) -> None:
+    chat = next(e for e in EXAMPLES if e.format == "chatgpt")
+    path = lay(logs, chat)
+    index = make()
+    reindex(index)
+    before = rows(database_url)
+    path.write_bytes(chat.data[:-40])
+    for _ in range(2):
+        reindex(index, scopes=[Scope.SESSION], full=full)
+        said = covered(index, Scope.SESSION)
+        assert (said.state, said.failed) == (CoverageState.PARTIAL, 1)
+        assert "what was read of it before stays" in said.reason
+        assert rows(database_url) == before
+    path.write_bytes(chat.data.replace(b"heartbeats", b"signals"))
+    reindex(index)
+    assert covered(index, Scope.SESSION).state is CoverageState.COMPLETE
+    assert "signals" in turns(database_url)["gpt-1"][1]
+
+
+def test_a_named_format_is_kept_to(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    write_log(logs / "rollout-1.jsonl", [event("s", 1, "the otter said")])
+    index = make(format="codex")
+    reindex(index)
+    assert turns(database_url) == {}
+    index = make(format="otter")
+    reindex(index)
+    assert (
+        "there is no session reader 'otter'. Known are aider, chatgpt"
+        in covered(index, Scope.SESSION).reason
+    )
+
+
+def test_sub_agents_are_left_out_until_they_are_wanted(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    claude = next(e for e in EXAMPLES if e.format == "claude-code")
+    lay(logs, claude)
+    reindex(make())
+    assert set(turns(database_url)) == {"claude-1"}
+    index = make(subagents=True)
+    assert needs(index) == "index"
+    reindex(index)
+    assert set(turns(database_url)) == {"claude-1", "claude-1/sidechain"}
+
+
+def test_a_citation_leads_to_the_events_and_to_where_the_work_was_done(
+    make: Callable[..., Index], logs: Path
+) -> None:
+    codex = next(e for e in EXAMPLES if e.format == "codex")
+    lay(logs, codex)
+    index = make()
+    reindex(index)
+    hit = index.search(
+        SearchRequest(text="heartbeats January 2030", scopes=(Scope.SESSION,), threshold=0)
+    ).hits[0]
+    assert hit.citation == "p:session codex-1#a1"
+    assert isinstance(hit.origin, SessionOrigin)
+    assert (hit.origin.event_id, hit.origin.last_event_id) == ("a1", "a1")
+    assert hit.origin.speaker == "agent"
+    assert (hit.origin.directory, hit.origin.branch) == ("/work/beacon", "main")
+    assert hit.origin.commit == "c0ffee" * 6 + "c0ff"
+    assert str(hit.origin.occurred_at) == "2030-01-02 03:04:05+00:00"
+
+
+def test_a_session_in_several_files_is_the_same_whichever_came_first(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    a = [event("s", 1, "first words"), event("t", 1, "theirs")]
+    b = [event("s", 2, "second words"), event("s", 1, "first words, corrected")]
+    write_log(logs / "b.jsonl", b)
+    index = make()
+    reindex(index)
+    write_log(logs / "a.jsonl", a)
+    reindex(index)
+    grown = passages_of(database_url)
+    assert turns(database_url)["s"] == ["first words, corrected", "second words"]
+    reindex(index, full=True)
+    assert passages_of(database_url) == grown
+    (logs / "b.jsonl").unlink()
+    reindex(index)
+    assert turns(database_url) == {"s": ["first words"], "t": ["theirs"]}
+
+
+def test_a_session_with_mechanism_alone_is_found_and_empty(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    write_log(logs / "a.jsonl", [event("s", 1, "ls", type="tool.call")])
+    index = make()
+    reindex(index)
+    said = covered(index, Scope.SESSION)
+    assert (said.found, said.empty, said.turns) == (1, 1, 0)
+    assert said.turns_left_out == {"tool.call": 1}
+    assert said.last_event is None
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may read anything")
+def test_a_log_that_may_not_be_read_deletes_nothing(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    path = write_log(logs / "a.jsonl", [event("s", 1, "the otter said")])
+    index = make()
+    reindex(index)
+    path.write_text(path.read_text() * 2)
+    path.chmod(0)
+    reindex(index)
+    path.chmod(0o600)
+    assert covered(index, Scope.SESSION).state is CoverageState.STALE
+    assert "s" in turns(database_url)
+
+
+# --- logs as they are found out there --------------------------------------------------------
+
+# What the files hold, counted by hand: turns that are in, and how many lines of each kind are not.
+IN: dict[str, int] = {
+    "chatgpt-export/conversations_branch.json": 4,
+    "claude-code/many_line_types_v2.jsonl": 2,
+    "claude-code/old_and_drift.jsonl": 2,
+    "claude-code/representative_messages.jsonl": 7,
+    "claude-code/subagents/agent-a0ad4f44468bdf20d.jsonl": 0,
+    "claude-code/tools_and_thinking_v2.jsonl": 9,
+    "codex/rollout_v0106.jsonl": 13,
+    "codex/rollout_v0146_all_events.jsonl": 7,
+    "gemini/session_v040.jsonl": 2,
+    "synthetic/aider/.aider.chat.history.md": 4,
+    "synthetic/cline/task-1/ui_messages.json": 5,
+    "synthetic/codex_v0148.jsonl": 2,
+    "synthetic/gemini_rewind.jsonl": 2,
+    "synthetic/hostile.jsonl": 3,
+    "synthetic/openwebui_export.json": 2,
+    "synthetic/slack_export/general/2030-01-02.json": 3,
+}
+OUT: dict[str, dict[str, int]] = {
+    "chatgpt-export/conversations_branch.json": {"another branch": 1, "role system": 1},
+    "claude-code/old_and_drift.jsonl": {
+        "sent by a task": 1,
+        "type attachment": 1,
+        "type mode": 1,
+        "type permission-mode": 1,
+        "type system": 2,
+        "type tool_result": 1,
+        "type tool_use": 1,
+    },
+    "claude-code/representative_messages.jsonl": {
+        "tool_result": 2,
+        "tool_use": 2,
+        "type summary": 1,
+    },
+    "claude-code/subagents/agent-a0ad4f44468bdf20d.jsonl": {"sub-agent": 3, "type attachment": 1},
+    "claude-code/tools_and_thinking_v2.jsonl": {"tool_result": 1},
+    "codex/rollout_v0106.jsonl": {
+        "event_msg token_count": 1,
+        "injected context": 1,
+        "repeats what was said": 1,
+        "response_item tool_call": 1,
+        "response_item tool_result": 1,
+        "session_meta": 1,
+        "turn_context": 1,
+    },
+    "gemini/session_v040.jsonl": {"$set": 1, "head of the log": 1, "tool calls": 1},
+    "synthetic/aider/.aider.chat.history.md": {"command": 1, "start of a session": 2, "tool": 5},
+    "synthetic/cline/task-1/ui_messages.json": {
+        "ask tool": 1,
+        "partial": 1,
+        "say api_req_started": 1,
+    },
+    "synthetic/codex_v0148.jsonl": {
+        "event_msg task_complete": 1,
+        "event_msg token_count": 1,
+        "injected context": 1,
+        "repeats what was said": 2,
+        "response_item function_call": 1,
+        "response_item function_call_output": 1,
+        "response_item message developer": 1,
+        "session_meta": 1,
+    },
+    "synthetic/gemini_rewind.jsonl": {
+        "$rewindTo": 1,
+        "$set": 1,
+        "head of the log": 1,
+        "rewound": 1,
+        "type info": 1,
+        "written again, the last one counts": 1,
+    },
+    "synthetic/hostile.jsonl": {"tool_result": 1},
+    "synthetic/openwebui_export.json": {"another branch": 1},
+    "synthetic/slack_export/general/2030-01-02.json": {"channel_join": 1},
+}
+REFUSED = {
+    "LICENSES/daaain+claude-code-log.txt",
+    "LICENSES/jazzyalex+agent-sessions.txt",
+    "LICENSES/mitkury+chatgpt-export-parser.txt",
+    "synthetic/otel_genai_event.json",
+}
+BESIDE = {
+    "synthetic/cline/task-1/api_conversation_history.json",
+    "synthetic/slack_export/channels.json",
+    "synthetic/slack_export/users.json",
+}
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the examples are not on this machine")
+def test_every_example_in_one_project_by_one_run(
+    make_index: IndexMaker, tmp_path: Path, database_url: str
+) -> None:
+    git = GitSource.make(tmp_path / "source", {"README.md": "# Beacon\n\nText.\n"})
+    sources = (SessionSource(path=SHARED, pattern="**/*"),)
+    index = make_index(Project(slug="p", path=git.path, sessions=sources))
+    reindex(index, embed=False)
+    found = ask(database_url, "select path, turns, left_out, refused, beside from session_logs")
+    by_path = {str(Path(row["path"]).relative_to(SHARED)): row for row in found}
+    assert {path: row["turns"] for path, row in by_path.items() if row["turns"] or path in IN} == IN
+    for path, kinds in OUT.items():
+        assert by_path[path]["left_out"] == kinds, path
+    assert {path for path, row in by_path.items() if row["refused"]} == REFUSED
+    assert {path for path, row in by_path.items() if row["beside"]} == BESIDE
+    assert set(by_path) == set(IN) | REFUSED | BESIDE
+    lines = {
+        "claude-code/many_line_types_v2.jsonl": 89,
+        "codex/rollout_v0146_all_events.jsonl": 118,
+    }
+    for path, number in lines.items():
+        row = by_path[path]
+        assert row["turns"] + sum(row["left_out"].values()) == number, path
+    said = covered(index, Scope.SESSION)
+    assert said.turns == sum(IN.values())
+    # Two lines of the hostile log, and the files that are none; its half line is read next time.
+    assert (said.failed, said.skipped) == (len(REFUSED) + 2, len(BESIDE) + 1)
+    before = documents_of(database_url)
+    reindex(index, scopes=[Scope.SESSION], full=True, embed=False)
+    assert documents_of(database_url) == before
+    texts = json.dumps([passage["content"] for passage in passages_of(database_url)])
+    assert "Do thing" not in texts
+    assert "to be undone" not in texts
+    assert "first answer, later regenerated" not in texts

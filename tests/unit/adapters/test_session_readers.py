@@ -1,0 +1,111 @@
+"""Readers of other packages, found by entry point."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from concordance.adapters.log_folder import list_logs
+from concordance.adapters.session_readers import check_format, known_readers
+from concordance.errors import SettingsError
+from concordance.sessions.reader import LogContext
+from concordance.sessions.registry import BUILT_IN, read
+from concordance.settings import SessionSource
+
+# The example of docs/sessions.md.
+MODULE = '''
+from concordance.sessions.events import Event, LogContent
+from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
+
+
+def read_diary(data: bytes, context: LogContext) -> LogContent:
+    """One turn a line: `me: …` or `it: …`."""
+    events, other = [], 0
+    for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
+        who, colon, text = line.partition(": ")
+        if not colon or who not in ("me", "it"):
+            other += 1
+            continue
+        speaker = "human" if who == "me" else "agent"
+        events.append(Event(context.path.stem, f"line-{number}", speaker, text, None))
+    if not events:
+        raise NotThisFormat("no line begins with 'me: ' or 'it: '")
+    return LogContent(tuple(events), left_out={"other lines": other} if other else {})
+
+
+READER = Reader(
+    name="diary",
+    about="diaries",
+    patterns=("**/*.diary",),
+    recognises=lambda sample: sample.text.startswith(("me: ", "it: ")),
+    read=read_diary,
+)
+'''
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an installed package that names a reader."""
+    (tmp_path / "diary_logs.py").write_text(MODULE)
+    about = tmp_path / "diary_logs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: diary-logs\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "diary_logs", raising=False)
+    return about / "entry_points.txt"
+
+
+def names(file: Path, value: str, name: str = "diary") -> None:
+    file.write_text(f"[concordance.session_readers]\n{name} = {value}\n")
+
+
+def test_a_reader_of_another_package_is_found_and_used(package: Path, tmp_path: Path) -> None:
+    names(package, "diary_logs:READER")
+    readers = known_readers()
+    assert set(readers) == {reader.name for reader in BUILT_IN} | {"diary"}
+    name, found = read(b"me: Why?\nit: So.\n--\n", LogContext("x/monday.diary"), readers)
+    assert name == "diary"
+    assert [(e.session_id, e.text) for e in found.events] == [("monday", "Why?"), ("monday", "So.")]
+    assert found.left_out == {"other lines": 1}
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "monday.diary").write_text("me: Why?\n")
+    assert len(list_logs([SessionSource(path=logs)], readers)) == 1
+    assert list_logs([SessionSource(path=logs)]) == []
+
+
+def test_the_programs_own_are_there_without_any(package: Path) -> None:
+    assert set(known_readers()) == {reader.name for reader in BUILT_IN}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("no_such_module:READER", "can't be loaded: ModuleNotFoundError"),
+        ("diary_logs:NOTHING", "can't be loaded: AttributeError"),
+        ("diary_logs:read_diary", "is no Reader"),
+    ],
+)
+def test_one_that_can_not_be_used_is_named(package: Path, value: str, reason: str) -> None:
+    names(package, value)
+    with pytest.raises(SettingsError) as refused:
+        known_readers()
+    assert reason in str(refused.value)
+    assert value in str(refused.value)
+
+
+def test_a_name_of_the_programs_own_is_taken(package: Path) -> None:
+    (Path(package).parent.parent / "diary_logs.py").write_text(
+        MODULE.replace('name="diary"', 'name="codex"')
+    )
+    names(package, "diary_logs:READER")
+    with pytest.raises(SettingsError, match="has the name 'codex', which is taken"):
+        known_readers()
+
+
+def test_a_format_without_a_reader_is_refused_with_those_there_are() -> None:
+    check_format("codex", known_readers())
+    with pytest.raises(SettingsError, match="Known are aider, chatgpt, claude-code"):
+        check_format("otter", known_readers())

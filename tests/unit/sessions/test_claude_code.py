@@ -1,0 +1,155 @@
+"""Claude Code: each kind of line, and why it is in or out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from concordance.sessions.claude_code import read_claude_code
+from concordance.sessions.events import LogContent, Workplace
+from concordance.sessions.reader import LogContext
+
+
+def line(of: str, content: object, uuid: str = "x", **more: Any) -> dict[str, Any]:
+    message = {"role": of, "content": content} | more.pop("message", {})
+    stamp = "2030-01-02T03:04:05Z"
+    base = {"type": of, "uuid": uuid, "sessionId": "s", "timestamp": stamp, "message": message}
+    return base | more
+
+
+def read(*lines: object, **context: Any) -> LogContent:
+    data = "".join(json.dumps(one) + "\n" for one in lines).encode()
+    return read_claude_code(data, LogContext("logs/s.jsonl", **context))
+
+
+TEXT = [{"type": "text", "text": "Said."}]
+# What a line is, the line, the text that is kept, and else the kind that it is counted as.
+LINES: list[tuple[str, dict[str, Any], str | None, str]] = [
+    ("a person's words", line("user", "Why?"), "Why?", ""),
+    ("a person's words in blocks", line("user", TEXT), "Said.", ""),
+    ("words beside a picture", line("user", [{"type": "image", "source": {}}, *TEXT]), "Said.", ""),
+    ("the agent's words", line("assistant", TEXT), "Said.", ""),
+    ("words between a thought and a call",
+     line("assistant", [{"type": "thinking", "thinking": "hm"}, *TEXT, {"type": "tool_use"}]),
+     "Said.", ""),
+    ("two blocks of words", line("assistant", [*TEXT, *TEXT]), "Said.\n\nSaid.", ""),
+    ("a person's words with a reminder of the program",
+     line("user", "Why?\n<system-reminder>be brief</system-reminder>"), "Why?", ""),
+    ("words after what the editor shows",
+     line("user", [{"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"}, *TEXT]),
+     "Said.", ""),
+    ("what the editor shows", line("user", "<ide_selection>x</ide_selection>"), None,
+     "injected context"),
+    ("a thought", line("assistant", [{"type": "thinking", "thinking": "x"}]), None, "thinking"),
+    ("a call of a tool", line("assistant", [{"type": "tool_use", "name": "ls"}]), None, "tool_use"),
+    ("what a tool gave, as type user",
+     line("user", [{"type": "tool_result", "content": "x"}]), None, "tool_result"),
+    ("the same, marked as meta",
+     line("user", [{"type": "tool_result", "content": "x"}], isMeta=True), None, "tool_result"),
+    ("an injected text", line("user", "Caveat: be careful", isMeta=True), None, "isMeta"),
+    ("the summary of a compaction",
+     line("user", "This session goes on", isCompactSummary=True), None,
+     "summary of what was said before"),
+    ("an error of the API", line("assistant", TEXT, isApiErrorMessage=True), None,
+     "error of the API"),
+    ("words that the program put in the agent's mouth",
+     line("assistant", TEXT, message={"model": "<synthetic>"}), None, "written by the program"),
+    ("a sub-agent's words", line("assistant", TEXT, isSidechain=True), None, "sub-agent"),
+    ("a notice of a task", line("user", "Done.", origin={"kind": "task-notification"}), None,
+     "sent by a task"),
+    ("a command", line("user", "<command-name>/clear</command-name>"), None,
+     "command or injected context"),
+    ("what a command put out", line("user", "<local-command-stdout>x</local-command-stdout>"),
+     None, "command or injected context"),
+    ("a reminder alone", line("user", "<system-reminder>x</system-reminder>"), None,
+     "injected context"),
+    ("an interruption", line("user", "[Request interrupted by user for tool use]"), None,
+     "interruption"),
+    ("no words", line("user", "  "), None, "nothing said"),
+    ("a prompt that is repeated", {"type": "last-prompt", "sessionId": "s", "lastPrompt": "Why?"},
+     None, "type last-prompt"),
+    ("bookkeeping", {"type": "system", "sessionId": "s", "content": "x"}, None, "type system"),
+    ("what is attached", {"type": "attachment", "attachment": {}}, None, "type attachment"),
+    ("a summary", {"type": "summary", "summary": "x", "leafUuid": "y"}, None, "type summary"),
+    ("no type", {"sessionId": "s"}, None, "no type"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "one", "text", "kind"), LINES, ids=[what for what, *_ in LINES])
+def test_each_kind_of_line_is_in_or_out(
+    what: str, one: dict[str, Any], text: str | None, kind: str
+) -> None:
+    found = read(one)
+    assert [event.text for event in found.events] == ([] if text is None else [text])
+    assert found.left_out == ({} if text is not None else {kind: 1})
+    assert found.problems == ()
+
+
+def test_one_answer_in_several_lines_is_one_event() -> None:
+    def part(uuid: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+        return line("assistant", list(blocks), uuid, message={"id": "m1"})
+
+    def text(said: str) -> dict[str, Any]:
+        return {"type": "text", "text": said}
+
+    found = read(
+        line("user", "Go on", "u1"),
+        part("a1", {"type": "thinking", "thinking": "x"}),
+        part("a2", text("First.")),
+        part("a3", {"type": "tool_use", "name": "ls"}),
+        line("user", [{"type": "tool_result", "content": "x"}], "u2"),
+        part("a4", text("Second.")),
+        part("a5", text("Second.")),
+        line("assistant", [text("Other.")], "a6", message={"id": "m2"}),
+    )
+    assert [(e.event_id, e.text) for e in found.events] == [
+        ("u1", "Go on"),
+        ("a2", "First.\n\nSecond."),
+        ("a6", "Other."),
+    ]
+    assert sum(found.left_out.values()) + len(found.events) == 8
+
+
+def test_what_is_taken_back_is_gone_and_what_comes_after_stays() -> None:
+    found = read(
+        line("assistant", "One.", "a1"),
+        line("assistant", "Better.", "a2", supersedesUuids=["a1"]),
+        line("assistant", "No.", "a3"),
+        {"type": "system", "sessionId": "s", "retractedMessageUuids": ["a3"]},
+        line("assistant", "Yes.", "a3"),
+    )
+    assert [(e.event_id, e.text) for e in found.events] == [("a2", "Better."), ("a3", "Yes.")]
+    assert found.left_out == {"taken back": 2, "type system": 1}
+
+
+def test_sub_agents_are_sessions_of_their_own_when_they_are_wanted() -> None:
+    lines = [
+        line("user", "Ask it", "u1"),
+        line("user", "Find it", "u2", isSidechain=True, agentId="7f"),
+    ]
+    assert [e.session_id for e in read(*lines).events] == ["s"]
+    kept = read(*lines, subagents=True)
+    assert [(e.session_id, e.text) for e in kept.events] == [
+        ("s", "Ask it"),
+        ("s/agent-7f", "Find it"),
+    ]
+
+
+def test_a_session_knows_its_title_and_where_it_was_at_work() -> None:
+    found = read(
+        {"type": "summary", "summary": "An old one", "leafUuid": "u1"},
+        line("user", "Why?", "u1", cwd="/work/buoy", gitBranch="main"),
+        {"type": "ai-title", "sessionId": "s", "aiTitle": "A guess"},
+        {"type": "custom-title", "sessionId": "s", "customTitle": "Mine"},
+        {"type": "ai-title", "sessionId": "s", "aiTitle": "A later guess"},
+    )
+    (note,) = found.notes
+    assert (note.title, note.workplace) == ("Mine", Workplace("/work/buoy", "main"))
+
+
+def test_a_session_in_which_nobody_spoke_is_known_all_the_same() -> None:
+    found = read(line("assistant", TEXT, isSidechain=True))
+    assert [note.session_id for note in found.notes] == ["s"]
+    assert found.events == ()
