@@ -84,6 +84,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "digest": "d",
         "dimensions": 8,
         "document_prefix": "",
+        "directory": None,
         "documents": [1],
         "ef_search": 200,
         "embedding_error": None,
@@ -130,6 +131,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "paths": ["/logs/a.jsonl"],
         "pgvector_schema": "public",
         "pool": 200,
+        "preceding": None,
         "prefix": "docs/",
         "problems": Jsonb([]),
         "project": project,
@@ -184,8 +186,7 @@ def _run(connection: Connection, room: str, name: str, values: dict[str, Any]) -
         with connection.cursor().copy(text):
             pass
         return
-    shaped = re.search(r"\{(type|model|dimensions|milliseconds)\}", text)
-    shaped = re.search(r"\{(type|model|dimensions|query)\}", text)
+    shaped = re.search(r"\{(type|model|dimensions|milliseconds|query)\}", text)
     query: Any = text
     if shaped:
         query = sql.SQL(text).format(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,8 +121,11 @@ def test_errors_hold_no_key(
     index = make_index(project)
     reindex(index)
     assert covered(index, Scope.SESSION).state.value == "failed"
-    with pytest.raises(ConcordanceError) as raised:
-        index.plan_sessions(None, "p")  # type: ignore[arg-type]
+    with (
+        index.hold("p", uuid.uuid4(), on_wait=lambda: None) as held,
+        pytest.raises(ConcordanceError) as raised,
+    ):
+        index.plan_sessions(held, "p")
     told = [("error", f"{raised.value} {raised.value!r}"), ("log", caplog.text)]
     assert leaks([LEAKED], [*everything(database_url), *told]) == []
 
