@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from concordance import (
     calibrating,
+    checking,
     embedding,
     evaluating,
     explaining,
@@ -38,6 +39,7 @@ from concordance.adapters.postgres import (
     embeddings,
     projects,
 )
+from concordance.adapters.postgres.words import Difference
 from concordance.decisions import DecisionRecords, decision_records
 from concordance.errors import BadRequest
 from concordance.figures import CalibrationReport, Evaluation
@@ -191,6 +193,16 @@ class Index:
     ) -> list[purging.Purged]:
         """Apply today's rules to what is stored; see `concordance.purging.purge_secrets`."""
         return purging.purge_secrets(self._resources, slugs, progress=progress, rewrite=rewrite)
+
+    def check_statistics(
+        self,
+        slugs: Sequence[str] | None = None,
+        *,
+        rebuild: bool = False,
+        progress: writing.Progress | None = None,
+    ) -> list[Difference]:
+        """Compare statistics of words with the rows; see `concordance.checking`."""
+        return checking.check_statistics(self._resources, slugs, rebuild=rebuild, progress=progress)
 
     # --- questions with known answers ----------------------------------------------------------
 

@@ -21,6 +21,7 @@ from concordance import embedding
 from concordance.adapters.beir import Entry, Question, QuestionSet
 from concordance.adapters.postgres import coverage, documents, projects
 from concordance.adapters.postgres.words import settle_weights
+from concordance.errors import SettingsError
 from concordance.indexing.build import LanguageChooser, session_document, storable_name
 from concordance.indexing.documents import Document, Passage
 from concordance.indexing.plan import Found, make_plan
@@ -30,7 +31,7 @@ from concordance.models import DocumentStatus, Scope
 from concordance.reading import language_chooser
 from concordance.resources import Resources
 from concordance.sessions.events import Event, Session
-from concordance.settings import Project
+from concordance.settings import LANGUAGE, Project
 from concordance.surveying import row_fingerprint, rules_fingerprint, session_fingerprint
 from concordance.text.chunking import chunk_plain
 from concordance.text.cutting import ChunkSizes
@@ -79,6 +80,7 @@ def load(
         ProjectBusy: Another evaluation of this set is under way.
         ProviderError: `vectors` are wanted, and the provider is down or lacks the model.
     """
+    check_language_name(language)
     tenant = projects.ensure_tenant(resources.database, TENANT)
     apart = replace(resources, tenant=tenant)
     # What is measured is the set as it was given; its texts are their owner's own.
@@ -100,6 +102,19 @@ def load(
         embedding.note_outcome(apart, [project.slug], None)
         embedded = done.embedded
     return Loaded(apart, project.slug, names, written, embedded, turns)
+
+
+def check_language_name(language: str) -> None:
+    """Make sure that a name can be that of a text-search configuration.
+
+    Raises:
+        SettingsError: It can't.
+    """
+    if re.fullmatch(LANGUAGE, language) is None:
+        raise SettingsError(
+            f"'{language[:60]}' is no name of a text-search configuration",
+            hint="Use one that 'select cfgname from pg_ts_config' lists, or auto",
+        )
 
 
 def slug_of(name: str) -> str:

@@ -59,8 +59,7 @@ def _answer(resources: Resources, gathered: Gathered) -> Answer:
     return Answer(
         request=request,
         hits=tuple(hits),
-        # Of the best candidate in the fixed order: the surest one of many would flatter.
-        confidence=next(iter(judged.values()), 0.0),
+        confidence=_confidence(judged, chosen.threshold),
         vector_available=account.vector_available,
         degraded=bool(account.reasons),
         degraded_reason="; ".join(account.reasons) or None,
@@ -100,6 +99,15 @@ def _judge(gathered: Gathered, model: Confidence) -> dict[int, float]:
         chunk_id: round(judging.confidence(model, features), 6)
         for chunk_id, features in assessed.by_chunk.items()
     }
+
+
+def _confidence(judged: dict[int, float], threshold: float) -> float:
+    """That of the best candidate in the fixed order that is shown, or of the best one of all.
+
+    Not the largest: the surest one of many would flatter.
+    """
+    shown = (sure for sure in judged.values() if sure >= threshold)
+    return next(shown, next(iter(judged.values()), 0.0))
 
 
 def _standing(gathered: Gathered, ordered: Sequence[Fused]) -> dict[int, Standing]:

@@ -14,6 +14,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, mo
 
 from concordance.models import Scope
 
+# A name of a Postgres text-search configuration, or `auto`.
+LANGUAGE = r"^[a-z_]{1,63}$"
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 # What could be `user:password@host:path`; a folder may well have an `@` in its name.
 USER_AND_SECRET = re.compile(r"[^/:@]*:[^/@]*@[^/:]+:")
@@ -188,7 +190,7 @@ class Project(Checked):
     url: GitUrl | None = None
     path: LocalPath | None = None
     branch: str | None = None
-    language: str = Field(default="english", pattern=r"^[a-z_]{1,63}$")
+    language: str = Field(default="english", pattern=LANGUAGE)
     web_url: PageUrl | None = Field(
         default=None, description="Address of the repository's pages, for links in citations."
     )

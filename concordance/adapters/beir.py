@@ -20,11 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from concordance.errors import BadTestSet
+from concordance.models import MAX_QUERY_CHARACTERS
 
 CORPUS = "corpus.jsonl"
 QUESTIONS = "queries.jsonl"
 QRELS = ("qrels.tsv", "qrels/test.tsv")
 # `query-id corpus-id`, the same with a score, or trec_eval's `query-id 0 corpus-id score`.
+# Measures are computed with whole numbers of a fixed size.
+MOST_SCORE = 1_000_000
 MOST_COLUMNS = 4
 # Besides ISO 8601; names of months and hours are English.
 _DATES = ("%I:%M %p on %d %B, %Y", "%d %B, %Y", "%d %B %Y", "%B %d, %Y", "%Y/%m/%d (%a) %H:%M")
@@ -177,6 +180,8 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             row = json.loads(line)
         except ValueError as error:
             raise BadTestSet(f"{where}: not JSON: {error}") from error
+        except RecursionError:
+            raise BadTestSet(f"{where}: nested too deeply") from None
         if not isinstance(row, dict):
             raise BadTestSet(f"{where}: not a JSON object")
         yield where, row
@@ -226,6 +231,11 @@ def _question_text(row: dict[str, Any], where: str) -> str:
     text = _text(row, "text", where)
     if not text.strip():
         raise BadTestSet(f"{where}: the question is blank")
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise BadTestSet(
+            f"{where}: the question has {len(text):,} characters",
+            hint=f"A search takes {MAX_QUERY_CHARACTERS:,} at most",
+        )
     return text
 
 
@@ -283,8 +293,11 @@ def _columns(columns: list[str], where: str) -> tuple[str, str, int]:
             return question, document, 1
         case [question, document, score] | [question, _, document, score]:
             try:
-                return question, document, int(score)
+                number = int(score)
             except ValueError:
                 raise BadTestSet(f"{where}: the score '{score}' is no whole number") from None
+            if abs(number) > MOST_SCORE:
+                raise BadTestSet(f"{where}: the score {score[:30]} is beyond {MOST_SCORE:,}")
+            return question, document, number
         case _:
             raise BadTestSet(f"{where}: {len(columns)} columns, expected 2 to {MOST_COLUMNS}")

@@ -99,7 +99,7 @@ def _refusal(name: str, answer: httpx.Response) -> ProviderError:
 def _words(answer: httpx.Response) -> str:
     try:
         body: Any = answer.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return "no reason"
     message = body.get("message") if isinstance(body, dict) else None
     return str(message)[:200] if message else "no reason"
@@ -111,7 +111,7 @@ def _scores(name: str, answer: httpx.Response, expected: int) -> list[float]:
     try:
         for result in answer.json()["results"]:
             found[int(result["index"])] = float(result["relevance_score"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise BadEmbedding(f"{name} answered with no list of scores") from error
     if sorted(found) != list(range(expected)) or not all(map(math.isfinite, found.values())):
         raise BadEmbedding(f"{name} did not score every passage once")

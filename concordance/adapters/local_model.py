@@ -38,6 +38,13 @@ DIMENSIONS = 384
 WINDOW_TOKENS = 510
 """What the model can read at once, 512 tokens, less the two that mark the ends."""
 
+QUERY_WINDOWS = 4
+"""How many of those are read of a question, so that one of any length is embedded in time."""
+
+CLOSING_SECONDS = 5.0
+"""How long to wait at the end for a question that is still being embedded: a process that ends in
+the middle of the network aborts."""
+
 NOTHING_TO_READ = "the text holds nothing that the model can read"
 
 
@@ -110,6 +117,8 @@ class LocalEmbedder:
         self.name = f"local/{MODEL}"
         self._files = (model_file, vocabulary_file)
         self._lock = threading.Lock()
+        self._done = threading.Condition()
+        self._asked = 0
         self._encoder: _Encoder | None = None
         self._pool: ThreadPoolExecutor | None = None
 
@@ -150,10 +159,22 @@ class LocalEmbedder:
             TextRefused: The text is empty for the model.
             BadEmbedding: The model gave no usable vector.
         """
-        return within_deadline(deadline_seconds, lambda: self._loaded().vector(text))
+        return within_deadline(deadline_seconds, lambda: self._question(text))
+
+    def _question(self, text: str) -> Vector:
+        with self._done:
+            self._asked += 1
+        try:
+            return self._loaded().vector(text, most_windows=QUERY_WINDOWS)
+        finally:
+            with self._done:
+                self._asked -= 1
+                self._done.notify_all()
 
     def close(self) -> None:
-        """Let go of the model; work that has not begun is dropped."""
+        """Let go of the model; work that has not begun is dropped, a question is waited for."""
+        with self._done:
+            self._done.wait_for(lambda: self._asked == 0, timeout=CLOSING_SECONDS)
         with self._lock:
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
@@ -186,9 +207,14 @@ class _Encoder:
         except (TextRefused, BadEmbedding) as error:
             return TextFailure(error.message)
 
-    def vector(self, text: str) -> Vector:
-        """Embed a text of any length: windows of near equal size, pooled over all their tokens."""
+    def vector(self, text: str, *, most_windows: int | None = None) -> Vector:
+        """Embed a text of any length: windows of near equal size, pooled over all their tokens.
+
+        With `most_windows` no more than so many are read, from its beginning.
+        """
         tokens = self.tokenizer.encode(encodable(text), add_special_tokens=False).ids
+        if most_windows is not None:
+            tokens = tokens[: most_windows * WINDOW_TOKENS]
         if not tokens:
             raise TextRefused(NOTHING_TO_READ)
         windows = np.array_split(

@@ -16,6 +16,7 @@ from concordance.cli import (
     questions,
     records,
     running,
+    statistics,
 )
 
 app = App(
@@ -30,6 +31,7 @@ for part in (
     records.app,
     measuring.app,
     purging.app,
+    statistics.app,
     doctor.app,
     demo.app,
 ):

@@ -98,7 +98,10 @@ def calibrate(
 
 def print_evaluation(console: Console, found: Evaluation) -> None:
     """One row a ranking, then what each is worth against the others, confidence and times."""
-    title = f"{found.name}: {found.questions:,} questions, {found.documents:,} documents"
+    # As text: a folder's name may look like markup.
+    title = Text(
+        f"{safe(found.name)}: {found.questions:,} questions, {found.documents:,} documents"
+    )
     table = Table("Ranking", title=title, title_justify="left")
     for name in ("nDCG@10", "Recall@100", "MRR@10", f"nDCG@10 less {found.baseline}"):
         table.add_column(name, justify="right")
@@ -133,7 +136,7 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
 def print_calibration(console: Console, report: CalibrationReport) -> None:
     """One row a part: what was fitted, and how it did on the questions that it did not see."""
     c = report.calibration
-    table = Table("Part", "Measure", title=f"{report.project}, by {c.set_name}")
+    table = Table("Part", "Measure", title=Text(f"{report.project}, by {safe(c.set_name)}"))
     for name in ("Fitted to", "Default", "Fitted", "Gain"):
         table.add_column(name, justify="right")
     table.add_column("Kept")

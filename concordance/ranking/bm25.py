@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 K1 = 1.2
 B = 0.75
+# Passages without a word that stand behind those of a small project.
+ELSEWHERE = 100
 # One step of the grid that average lengths are rounded to: a quarter more or less.
 _GRID_STEPS_PER_DOUBLING = 3
 
@@ -64,9 +66,12 @@ def idf_shares(terms: Sequence[Term], passages: int) -> dict[str, float]:
     """The share of a question's idf that each of its words makes, 0 to 1; together 1.
 
     Words that no passage holds count in full: a question about something that is not there should
-    not look answered.
+    not look answered. A few passages say little of how rare a word is: they count as if there were
+    `ELSEWHERE` more without it, else the subject of a small project would count for nothing there.
     """
-    values = {t.lexeme: t.count * idf(passages, min(t.passages_with, passages)) for t in terms}
+    values = {
+        t.lexeme: t.count * idf(passages + ELSEWHERE, min(t.passages_with, passages)) for t in terms
+    }
     whole = math.fsum(values.values())
     return {lexeme: value / whole if whole else 0.0 for lexeme, value in values.items()}
 

@@ -137,7 +137,7 @@ def confidence(model: Confidence, features: Features) -> float:
 DEFAULT = Confidence(
     both=Logistic(-6.0, (4.0, 4.0, 3.0)),
     words=Logistic(-4.0, (5.0, 2.0)),
-    vector=Logistic(-2.0, (3.0, 4.0)),
+    vector=Logistic(-6.0, (10.0, 4.0)),
 )
 
 # The least confidence that a hit must have where neither the caller nor a calibration says. Of 100

@@ -40,7 +40,8 @@ def test_every_ranking_is_measured_from_the_same_candidates(index: Index, tmp_pa
     assert (found.name, found.project) == ("manuals", "evaluation-manuals")
     assert (found.questions, found.unanswered, found.documents, found.passages) == (12, 1, 100, 100)
     assert [ranked.ranking for ranked in found.rankings] == list(Ranking)
-    assert mean(found, Ranking.LEXICAL) == mean(found, Ranking.CONVEX) == 1.0
+    # The same words stand in every scope: only the one that was asked for has the right ones.
+    assert mean(found, Ranking.LEXICAL) == 1.0
     assert mean(found, Ranking.ALL_WORDS) == 0.0
     for ranked in found.rankings:
         assert (ranked.ndcg_10.against_baseline is None) == (ranked.ranking is Ranking.CONVEX)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import psycopg
 import pytest
 
 from concordance.adapters.postgres import documents, words
+from concordance.cli import run
 from concordance.ranking import bm25
+from concordance.settings import Project
+from tests.conftest import IndexMaker
 from tests.postgres.corpus import Library
+from tests.postgres.driver import reindex
 from tests.postgres.rows import Shelf, document
+from tests.sources import GitSource
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -137,3 +146,37 @@ def test_statistics_survive_two_writes_in_one_transaction(shelf: Shelf) -> None:
             words.write_words(connection, shelf.tenant, project)
     assert library.differences() == []
     assert shelf.count("lexical") == 2
+
+
+def test_the_command_reports_a_difference_and_puts_it_right(
+    make_index: IndexMaker,
+    tmp_path: Path,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = GitSource.make(tmp_path / "repo", {"docs/a.md": "# Tea\n\nBoil water for tea.\n"})
+    index = make_index(Project(slug="p", path=source.path))
+    reindex(index)
+    assert index.check_statistics() == []
+    monkeypatch.setenv("CONCORDANCE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CONCORDANCE_DATABASE_URL", database_url)
+    assert run(["statistics"]) == 0
+    assert "No difference" in capsys.readouterr().out
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "update concordance.term_stats set passages = passages + 1 where lexeme = 'tea'"
+        )
+    assert run(["statistics", "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["differences"]
+    assert (found["project"], found["lexeme"], found["stored"], found["counted"]) == (
+        "p",
+        "tea",
+        2,
+        1,
+    )
+    assert run(["statistics", "--project", "p", "--rebuild"]) == 1
+    assert "made anew" in capsys.readouterr().out
+    assert run(["statistics", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rebuilt": False, "differences": []}
+    assert run(["statistics", "--project", "nobody"]) == 2

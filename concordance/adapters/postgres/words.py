@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from concordance.adapters.postgres.database import Connection, Database, fetch_all
 from sql import queries
 
-WORD_LOCKS = 0x434F4E04  # first key of our advisory locks on a project's words
+WORD_LOCKS = 0x434F4E06  # first key of our advisory locks on a project's words
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,17 @@ def test_scopes_group_documents(tmp_path: Path) -> None:
         ("corpus", CORPUS + CORPUS, "the id 'a' stands twice"),
         ("corpus", "", "corpus.jsonl is empty"),
         ("corpus", '{"id": "a", "text": ""}\n{"id": "b", "scope": "s"}', "some have none"),
+        (
+            "corpus",
+            '{"id": "a", "more": ' + "[" * 100_000,
+            "corpus.jsonl, line 1: nested too deeply",
+        ),
+        (
+            "questions",
+            json.dumps({"id": "1", "text": "x" * 100_001}),
+            "queries.jsonl, line 1: the question has 100,001 characters",
+        ),
+        ("qrels", f"1\ta\t{10**20}\n", "qrels.tsv, line 1: the score 1000"),
         ("questions", '{"id": "1", "text": " "}', "queries.jsonl, line 1: the question is blank"),
         ("questions", '{"id": "1", "text": "x", "scope": "t"}', "scope 't' of the question '1'"),
         ("qrels", "1\n", "qrels.tsv, line 1: 1 columns"),

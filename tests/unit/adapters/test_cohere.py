@@ -126,6 +126,9 @@ def test_a_refusal_is_sorted_by_its_status_and_never_shows_the_key(
         {"results": [{"index": 1, "relevance_score": 0.5}]},
         {"results": [{"index": 0, "relevance_score": "NaN"}]},
         {"results": []},
+        b'{"results":[{"index":1e999,"relevance_score":1}]}',
+        b'{"results":[{"index":0,"relevance_score":' + b"9" * 400 + b"}]}",
+        b"[" * 200_000,
     ],
 )
 def test_an_answer_that_does_not_score_every_passage_once_is_refused(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from concordance.adapters.embedding import Embedder, TextFailure, Vector, open_e
 from concordance.adapters.local_model import (
     MODEL_FILE,
     NOTHING_TO_READ,
+    QUERY_WINDOWS,
     VOCABULARY_FILE,
     WINDOW_TOKENS,
     LocalEmbedder,
@@ -87,6 +90,42 @@ def test_a_text_just_over_the_window_is_near_one_just_under(local: LocalEmbedder
     fitting = WINDOW_TOKENS // tokens
     under, over = vectors(local.embed_documents([sentence * fitting, sentence * (fitting + 1)]))
     assert 0.85 < under @ over < 0.9999
+
+
+def test_a_question_of_any_length_is_read_from_its_beginning(local: LocalEmbedder) -> None:
+    start = "backup " * (QUERY_WINDOWS * WINDOW_TOKENS)
+    one, other = (
+        local.embed_query(start + end, deadline_seconds=60) for end in ("", "cake " * 20_000)
+    )
+    assert one.tobytes() == other.tobytes()
+
+
+def test_closing_waits_for_a_question_that_is_being_embedded(local: LocalEmbedder) -> None:
+    """A process that ends within the network aborts."""
+    encoder = local._loaded()
+    inside, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow:
+        def run(self, names: Any, inputs: Any) -> Any:
+            inside.set()
+            go_on.wait(20)
+            return encoder.session.run(names, inputs)
+
+    local._encoder = replace(encoder, session=Slow())
+    with pytest.raises(ProviderTimeout):
+        local.embed_query("kettle", deadline_seconds=0.05)
+    assert inside.wait(20)
+
+    def close() -> None:
+        local.close()
+        ended.set()
+
+    closing = threading.Thread(target=close)
+    closing.start()
+    assert not ended.wait(0.2)
+    go_on.set()
+    closing.join(20)
+    assert ended.is_set()
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\0"])
