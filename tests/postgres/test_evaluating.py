@@ -137,9 +137,9 @@ def test_the_answer_of_a_scoped_question_lies_in_its_scope(index: Index, tmp_pat
         {"id": scope, "text": "what did we eat? the soup", "scope": scope} for scope in ("a/b", "a")
     ]
     folder = write_set(tmp_path / "talk", corpus, questions, [("a/b", "a/b1"), ("a", "a1")])
-    found = index.evaluate(folder)
-    # The same words stand in every scope: only the one that was asked for has the right ones.
-    assert mean(found, Ranking.LEXICAL) == 1.0
+    # Some of these texts are too short for their language to be detected.
+    found = index.evaluate(folder, language="english")
+    assert mean(found, Ranking.LEXICAL) == mean(found, Ranking.CONVEX) == 1.0
 
 
 def test_titles_and_long_texts_and_nothing_at_all(index: Index, tmp_path: Path) -> None:
