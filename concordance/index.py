@@ -136,10 +136,9 @@ class Index:
 
     def problems(self, slug: str, *, most: int = 100) -> list[documents.Problem]:
         """Documents of a project that failed or were skipped, with reasons."""
-        stored = projects.find_project(self._resources.database, self._resources.tenant, slug)
-        if stored is None:
-            return []
-        return documents.problem_documents(self._resources.database, stored.id, most=most)
+        found = projects.find_project(self._resources.database, self._resources.tenant, slug)
+        database = self._resources.database
+        return [] if found is None else documents.problem_documents(database, found.id, most=most)
 
     def project(self, slug: str) -> Project:
         """A configured project; raises UnknownProject with what there is."""
@@ -171,8 +170,7 @@ class Index:
 
     def is_stored(self, slug: str) -> bool:
         """Whether the database knows a project, configured or not."""
-        found = projects.find_project(self._resources.database, self._resources.tenant, slug)
-        return found is not None
+        return slug in self.stored_slugs()
 
     def stored_slugs(self) -> list[str]:
         """Every project that the database knows."""

@@ -51,7 +51,7 @@ def _claude(kind: str, text: str, uuid: str) -> dict[str, object]:
         "uuid": uuid,
         "sessionId": "claude-1",
         "timestamp": _WHEN,
-        "cwd": "/work/beacon",
+        "cwd": "/src/beacon",
         "gitBranch": "main",
         "message": {"role": kind, "content": [{"type": "text", "text": text}]},
     }
@@ -84,7 +84,7 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         "claude-code",
-        "projects/-work-beacon/claude-1.jsonl",
+        "projects/-src-beacon/claude-1.jsonl",
         _lines(
             {"type": "permission-mode", "permissionMode": "plan", "sessionId": "claude-1"},
             _claude("user", QUESTION, "u1"),
@@ -99,7 +99,7 @@ EXAMPLES: tuple[Example, ...] = (
         "sessions/2030/01/02/rollout-1.jsonl",
         _lines(
             {"timestamp": _WHEN, "type": "session_meta",
-             "payload": {"id": "codex-1", "cwd": "/work/beacon",
+             "payload": {"id": "codex-1", "cwd": "/src/beacon",
                          "git": {"branch": "main", "commit_hash": "c0ffee" * 6 + "c0ff"}}},
             _codex("UserMessage", QUESTION, "u1"),
             _codex("AgentMessage", ANSWER, "a1"),

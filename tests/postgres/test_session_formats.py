@@ -253,7 +253,7 @@ def test_a_citation_leads_to_the_events_and_to_where_the_work_was_done(
     assert isinstance(hit.origin, SessionOrigin)
     assert (hit.origin.event_id, hit.origin.last_event_id) == ("a1", "a1")
     assert hit.origin.speaker == "agent"
-    assert (hit.origin.directory, hit.origin.branch) == ("/work/beacon", "main")
+    assert (hit.origin.directory, hit.origin.branch) == ("/src/beacon", "main")
     assert hit.origin.commit == "c0ffee" * 6 + "c0ff"
     assert str(hit.origin.occurred_at) == "2030-01-02 03:04:05+00:00"
 

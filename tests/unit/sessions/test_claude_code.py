@@ -140,13 +140,13 @@ def test_sub_agents_are_sessions_of_their_own_when_they_are_wanted() -> None:
 def test_a_session_knows_its_title_and_where_it_was_at_work() -> None:
     found = read(
         {"type": "summary", "summary": "An old one", "leafUuid": "u1"},
-        line("user", "Why?", "u1", cwd="/work/buoy", gitBranch="main"),
+        line("user", "Why?", "u1", cwd="/src/buoy", gitBranch="main"),
         {"type": "ai-title", "sessionId": "s", "aiTitle": "A guess"},
         {"type": "custom-title", "sessionId": "s", "customTitle": "Mine"},
         {"type": "ai-title", "sessionId": "s", "aiTitle": "A later guess"},
     )
     (note,) = found.notes
-    assert (note.title, note.workplace) == ("Mine", Workplace("/work/buoy", "main"))
+    assert (note.title, note.workplace) == ("Mine", Workplace("/src/buoy", "main"))
 
 
 def test_a_session_in_which_nobody_spoke_is_known_all_the_same() -> None:

@@ -17,7 +17,7 @@ def record(of: str, /, **payload: Any) -> dict[str, Any]:
 
 
 def meta(**more: Any) -> dict[str, Any]:
-    return record("session_meta", id="s", cwd="/work/buoy", **more)
+    return record("session_meta", id="s", cwd="/src/buoy", **more)
 
 
 def item(kind: str, text: str, number: str) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def test_a_session_knows_its_name_and_the_commit_that_it_started_from() -> None:
         meta(git=git), record("event_msg", type="thread_name_updated", thread_name="The buoy")
     )
     (note,) = found.notes
-    assert (note.title, note.workplace) == ("The buoy", Workplace("/work/buoy", "main", "c0ffee"))
+    assert (note.title, note.workplace) == ("The buoy", Workplace("/src/buoy", "main", "c0ffee"))
 
 
 def test_the_oldest_logs_have_no_envelope() -> None:
