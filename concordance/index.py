@@ -136,9 +136,9 @@ class Index:
 
     def problems(self, slug: str, *, most: int = 100) -> list[documents.Problem]:
         """Documents of a project that failed or were skipped, with reasons."""
-        found = projects.find_project(self._resources.database, self._resources.tenant, slug)
-        database = self._resources.database
-        return [] if found is None else documents.problem_documents(database, found.id, most=most)
+        at = self._resources
+        found = projects.find_project(at.database, at.tenant, slug)
+        return documents.problem_documents(at.database, found.id, most=most) if found else []
 
     def project(self, slug: str) -> Project:
         """A configured project; raises UnknownProject with what there is."""
@@ -154,10 +154,8 @@ class Index:
 
     def remote_head(self, slug: str) -> RemoteHead:
         """The branch and commit that a project's remote is at now."""
-        project = self._resources.project(slug)
-        return self._resources.mirror.remote_head(
-            project.location, project.branch, self._resources.credential(project)
-        )
+        at, project = self._resources, self._resources.project(slug)
+        return at.mirror.remote_head(project.location, project.branch, at.credential(project))
 
     def check_language(self, slug: str) -> None:
         """Raise SettingsError unless the server can analyse the project's language."""
