@@ -1,4 +1,4 @@
-"""A hundred thousand real passages: the sources of the libraries that this program uses."""
+"""A hundred thousand real passages: what the libraries that this program uses bring as text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from pathlib import Path
 from concordance.text.chunking import chunk_plain
 
 SEED = 7
+ENDINGS = (".py", ".pyi", ".md", ".rst", ".txt")
 WIDTH = 384
 
 
 def passages(most: int) -> Iterator[tuple[str, str]]:
-    """Paths and passages of Python sources, comments and documentation, in a fixed order."""
+    """Paths and passages of sources, comments and documentation, in a fixed order."""
     root = Path(sysconfig.get_paths()["purelib"])
     made = 0
-    for path in sorted(root.rglob("*.py")):
+    paths = [path for ending in ENDINGS for path in sorted(root.rglob(f"*{ending}"))]
+    for path in paths:
         text = path.read_text(encoding="utf-8", errors="replace").replace("\0", "\ufffd")
         for chunk in chunk_plain(text):
             yield str(path.relative_to(root)), chunk.content
