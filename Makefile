@@ -38,7 +38,7 @@ LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url 
 
 # As root the database lies under /var/lib/concordance: `concordance doctor` names its folder.
 clean:
-	@[ ! -x $(BIN)/concordance ] || CONCORDANCE_HOME=$(CURDIR)/.demo/home $(BIN)/concordance down --force
+	@[ ! -x $(BIN)/concordance ] || CONCORDANCE_HOME=$(CURDIR)/.demo/home $(BIN)/concordance down
 	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 
 .venv/pip:

@@ -167,7 +167,7 @@ def _empty_reason(gathered: Gathered, fused: Sequence[Fused], chosen: Chosen) ->
     if fused:
         return (
             f"{len(fused)} passages were found, and none makes it likely enough that the answer is "
-            f"there (confidence {chosen.threshold:g})"
+            f"there (a confidence of {chosen.threshold:g} is asked for)"
         )
     if request.path_prefix is not None or request.since is not None:
         return "nothing that matches lies under that path or after that time"

@@ -97,15 +97,16 @@ def fetch_source(resources: Resources, project: Project, credential: Credential 
         SourceError: The remote refuses, is not there, or lost its branch or all its commits.
     """
     head = resources.mirror.remote_head(project.location, project.branch, credential)
+    named = Scrubber(on=project.scrub).optional(head.branch)
     if head.commit is None:
         _refuse_sudden_emptiness(resources, project)
-        return Fetched(None, head.branch)
+        return Fetched(None, named)
     if project.sessions:
         _fetch_history(resources, project, head, credential)
     if resources.mirror.has_commit(project.slug, head.commit):
-        return Fetched(head.commit, head.branch)
+        return Fetched(head.commit, named)
     commit = resources.mirror.fetch(project.slug, project.location, head, credential)
-    return Fetched(commit, head.branch)
+    return Fetched(commit, named)
 
 
 def plan_files(  # noqa: PLR0913 - what may be chosen of a plan
@@ -252,8 +253,7 @@ def close_attempt(
         projects.check_hold(connection, held)
         if source.marker is not None and Scope.SESSION not in source.scopes:
             documents.stamp_commit(connection, held.project_id, source.scopes, source.marker)
-            named = Scrubber(on=project.scrub).optional(branch)
-            projects.set_branch(connection, held.project_id, named)
+            projects.set_branch(connection, held.project_id, branch)
             settle_successions(connection, resources.tenant, held.project_id)
         if source.sessions is not None:
             save_logs(connection, resources.tenant, held.project_id, source.sessions.states)
@@ -288,7 +288,8 @@ def _fetch_history(
     stored = projects.ensure_project(resources.database, resources.tenant, project)
     if head.branch is None or head.commit is None:
         return
-    if has_commit(resources.database, stored.id, head.branch, head.commit):
+    branch = Scrubber(on=project.scrub).text(head.branch)
+    if has_commit(resources.database, stored.id, branch, head.commit):
         return
     with suppress(SourceError):
         resources.mirror.fetch_history(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +23,13 @@ import onnxruntime  # type: ignore[import-untyped]
 from tokenizers import BertWordPieceTokenizer
 
 from concordance.adapters.embedding import TextFailure, Vector, within_deadline
-from concordance.errors import BadEmbedding, ModelMissing, ProviderRefused, TextRefused
+from concordance.errors import (
+    BadEmbedding,
+    ModelMissing,
+    ProviderRefused,
+    ProviderUnavailable,
+    TextRefused,
+)
 from concordance.indexing.model_families import known_prefixes
 from concordance.indexing.vector_space import (
     CHUNK_TEXT_VERSION,
@@ -119,6 +126,7 @@ class LocalEmbedder:
         self._lock = threading.Lock()
         self._done = threading.Condition()
         self._asked = 0
+        self._closed = False
         self._encoder: _Encoder | None = None
         self._pool: ThreadPoolExecutor | None = None
 
@@ -162,10 +170,18 @@ class LocalEmbedder:
         return within_deadline(deadline_seconds, lambda: self._question(text))
 
     def _question(self, text: str) -> Vector:
+        with self._at_work():
+            return self._loaded().vector(text, most_windows=QUERY_WINDOWS)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """While native code runs in a thread that nobody may be waiting for any more."""
         with self._done:
+            if self._closed:
+                raise ProviderUnavailable(f"{self.name} is closed")
             self._asked += 1
         try:
-            return self._loaded().vector(text, most_windows=QUERY_WINDOWS)
+            yield
         finally:
             with self._done:
                 self._asked -= 1
@@ -174,6 +190,7 @@ class LocalEmbedder:
     def close(self) -> None:
         """Let go of the model; work that has not begun is dropped, a question is waited for."""
         with self._done:
+            self._closed = True
             self._done.wait_for(lambda: self._asked == 0, timeout=CLOSING_SECONDS)
         with self._lock:
             if self._pool is not None:
@@ -181,7 +198,7 @@ class LocalEmbedder:
             self._encoder = self._pool = None
 
     def _loaded(self) -> _Encoder:
-        with self._lock:
+        with self._at_work(), self._lock:
             if self._encoder is None:
                 self._encoder = _load(*self._files)
             return self._encoder

@@ -48,7 +48,9 @@ def doctor(*, json: Json = False) -> int:
     if json:
         print_json({"findings": [asdict(finding) for finding in findings]})
     else:
-        table = Table("Part", "Good", "Found", "To mend")
+        table = Table()
+        for name in ("Part", "Good", "Found", "To mend"):
+            table.add_column(name, overflow="fold")  # what is cut off can't be typed again
         for f in findings:
             mark = Text("yes", style="green") if f.good else Text("NO", style="bold red")
             table.add_row(f.name, mark, Text(safe(f.found)), Text(safe(f.mend or "")))

@@ -23,6 +23,7 @@ from concordance.errors import ConcordanceError, ProjectsFileError
 from concordance.index import Index
 from concordance.indexing.counting import counted
 from concordance.settings import Project
+from concordance.text.scrubbing import Scrubber
 
 app = App(name="projects", help="List, add, check and forget projects.")
 OUT = Console()
@@ -54,7 +55,9 @@ def list_projects(*, json: Json = False) -> int:
     if json:
         print_json({"projects": rows})
         return 0
-    table = Table("Project", "Location", "Branch", "Language", "In the index")
+    table = Table()
+    for name in ("Project", "Location", "Branch", "Language", "In the index"):
+        table.add_column(name, overflow="fold")  # what is cut off can't be typed again
     for row in rows:
         table.add_row(
             row["slug"],
@@ -148,7 +151,8 @@ def _check(index: Index, project: Project) -> dict[str, Any]:
         logs = index.session_logs(project.slug)
     except ConcordanceError as error:
         return {"slug": project.slug, "good": False, "found": str(error)}
-    found = f"{head.branch or 'HEAD'} at {(head.commit or 'no commit')[:12]}"
+    branch = Scrubber(on=project.scrub).optional(head.branch)
+    found = f"{branch or 'HEAD'} at {(head.commit or 'no commit')[:12]}"
     if project.sessions:
         found += f", {counted(logs, 'session log')}"
     return {"slug": project.slug, "good": True, "found": found}

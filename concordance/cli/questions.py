@@ -59,7 +59,9 @@ def list_questions(
             {"questions": [asdict(r) | {"recorded_at": r.recorded_at.isoformat()} for r in rows]}
         )
         return 0
-    table = Table("Number", "Project", "Question", "Right place", "Recorded")
+    table = Table()
+    for name in ("Number", "Project", "Question", "Right place", "Recorded"):
+        table.add_column(name, overflow="fold")  # what is cut off can't be typed again
     for row in rows:
         table.add_row(
             str(row.id),

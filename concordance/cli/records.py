@@ -49,7 +49,9 @@ def print_records(console: Console, found: DecisionRecords) -> None:
     if not found.records:
         console.print(Text(f"'{found.project}' has no decision records in the index."))
         return
-    table = Table("Record", "Status", "Date", "Title")
+    table = Table()
+    for name in ("Record", "Status", "Date", "Title"):
+        table.add_column(name, overflow="fold")  # what is cut off can't be typed again
     for record in found.records:
         table.add_row(
             Text(safe(record.path), overflow="fold"),

@@ -7,6 +7,7 @@ reason; nothing is raised for what a source may hold.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from concordance.text.scrubbing import Scrubber
 MOST_HEADING_CHARACTERS = 500
 # A name is part of an index entry, which Postgres holds to about 2,700 bytes.
 MOST_NAME_BYTES = 2_000
+_COMMIT = re.compile(r"[0-9A-Fa-f]{7,64}")
 # The rules of this program alone; an index adds those of a scanner.
 SCRUBBER = Scrubber()
 
@@ -159,6 +161,8 @@ def _without_secrets(session: Session, scrubber: Scrubber) -> tuple[Session, dic
                 place,
                 directory=scrubber.optional(place.directory),
                 branch=scrubber.optional(place.branch),
+                # Anything may stand in a log as a commit.
+                commit=place.commit if _COMMIT.fullmatch(place.commit or "") else None,
             ),
         ),
         dict(counts),

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from concordance.indexing.documents import Kind
 from concordance.models import DocumentStatus, Scope
+from concordance.text.formats import Format, format_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,19 +158,21 @@ def _renames(
 ) -> tuple[list[Rename], set[tuple[Kind, str]]]:
     """Pair files that went with files that came, where the content is the same.
 
-    Only indexed files are paired: the reason of a failed or skipped one may speak of its name.
+    A file that is read in another format under its new name has other passages. Only indexed files
+    are paired: the reason of a failed or skipped one may speak of its name.
     """
-    by_content: dict[str, list[Stored]] = defaultdict(list)
+    by_content: dict[tuple[str, Format], list[Stored]] = defaultdict(list)
     for s in gone.values():
         if s.kind == "file" and s.status is DocumentStatus.INDEXED and s.chunker == chunker:
-            by_content[s.content_id].append(s)
+            by_content[s.content_id, format_of(s.name)].append(s)
     for candidates in by_content.values():
         candidates.sort(key=lambda s: s.name, reverse=True)
     renames: list[Rename] = []
     moved: set[tuple[Kind, str]] = set()
     for f in sorted(new, key=lambda f: f.name):
-        if f.kind == "file" and f.skip is None and by_content.get(f.content_id):
-            s = by_content[f.content_id].pop()
+        same = by_content.get((f.content_id, format_of(f.name)))
+        if f.kind == "file" and f.skip is None and same:
+            s = same.pop()
             renames.append(Rename(s.id, s.name, f.name, f.scope))
             moved.add((f.kind, f.name))
     return renames, moved

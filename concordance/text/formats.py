@@ -5,17 +5,31 @@ What belongs here: which parser reads which file. Every parser gives the same ki
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final, Literal
+
 from concordance.settings import ASCIIDOC_SUFFIXES, RST_SUFFIXES
 from concordance.text.asciidoc import parse_asciidoc
 from concordance.text.markdown import MarkdownDocument, parse_markdown
 from concordance.text.rst import parse_rst
 
+Format = Literal["markdown", "rst", "asciidoc"]
 
-def parse(name: str, text: str) -> MarkdownDocument:
-    """Parse a file's text as the ending of its name says; every other one is read as Markdown."""
+_PARSERS: Final[dict[Format, Callable[[str], MarkdownDocument]]] = {
+    "markdown": parse_markdown,
+    "rst": parse_rst,
+    "asciidoc": parse_asciidoc,
+}
+
+
+def format_of(name: str) -> Format:
+    """The format that the ending of a name says; every other one is read as Markdown."""
     low = name.lower()
     if low.endswith(RST_SUFFIXES):
-        return parse_rst(text)
-    if low.endswith(ASCIIDOC_SUFFIXES):
-        return parse_asciidoc(text)
-    return parse_markdown(text)
+        return "rst"
+    return "asciidoc" if low.endswith(ASCIIDOC_SUFFIXES) else "markdown"
+
+
+def parse(name: str, text: str) -> MarkdownDocument:
+    """Parse a file's text by the format of its name."""
+    return _PARSERS[format_of(name)](text)

@@ -37,9 +37,13 @@ class _Format:
     pattern: re.Pattern[str]
 
 
+# Where no letter or digit stands before it, but for those of an escape or of a percent code.
+_START: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[abfnrtv])|(?<=%[0-9A-Fa-f]{2}))"
+
+
 def _format(kind: str, needles: str, pattern: str) -> _Format:
-    """A format that begins where no letter or digit stands before it."""
-    return _Format(kind, tuple(needles.split()), re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})"))
+    """A format that begins at `_START`."""
+    return _Format(kind, tuple(needles.split()), re.compile(rf"{_START}(?:{pattern})"))
 
 
 _FORMATS: Final = (
@@ -133,10 +137,10 @@ _FORMATS: Final = (
     _format(
         "jwt",
         "eyJ",
-        r"(?:(?<![\w-])|(?<=(?<![\w-])_))eyJ[\w-]{10,8192}+\.eyJ[\w-]{6,8192}+(?:\.[\w-]{0,8192}+)?",
+        r"eyJ[\w-]{10,8192}+\.eyJ[\w-]{6,8192}+(?:\.[\w-]{0,8192}+)?",
     ),
 )
-_SK: Final = re.compile(r"(?<![A-Za-z0-9_-])sk-(?P<issuer>[a-z]+[0-9]{0,2}-)?[\w-]{18,400}+")
+_SK: Final = re.compile(_START + r"sk-(?P<issuer>[a-z]+[0-9]{0,2}-)?[\w-]{18,400}+")
 _SK_DIGITS: Final = 4
 _SK_RUN: Final = 16
 _SK_KINDS: Final = {"ant-": "anthropic key", "proj-": "openai key", "svcacct-": "openai key"}

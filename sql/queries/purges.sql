@@ -61,6 +61,17 @@ where project_id = %(project)s and scope = %(scope)s
 -- name: change_branch
 update projects set branch = %(branch)s where id = %(project)s
 
+-- name: branches
+select distinct branch from project_commits where project_id = %(project)s order by branch
+
+-- name: change_commits
+update project_commits set branch = %(branch)s where project_id = %(project)s and branch = %(old)s
+
+-- name: drop_commits
+-- What a log gave as a commit and can be none.
+update documents set commit = null
+where project_id = %(project)s and kind = 'session' and commit !~ '^[0-9A-Fa-f]{7,64}$'
+
 -- name: refusals
 select model_id, content_hash, reason from embedding_backlog
 where tenant_id = %(tenant)s and reason is not null

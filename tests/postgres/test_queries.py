@@ -39,6 +39,7 @@ INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
     ("search", "candidates"): VECTORS,
     ("search", "candidates_by_words"): VECTORS,
     ("purges", "change_document"): {"id": 1},
+    ("purges", "change_commits"): {"old": "main"},
     ("purges", "change_session_log"): {"old": "logs/a.jsonl", "path": "logs/a.jsonl"},
     ("purges", "change_record"): {
         "document_id": 1,

@@ -190,6 +190,11 @@ def purge_account(
         for one in fetch_all(connection, ask["calibrations"], key, _Calibration):
             connection.execute(ask["change_calibration"], key | {"set_name": scrub(one.set_name)})
         _purge_records(connection, held, scrub)
+        connection.execute(ask["drop_commits"], key)
+        for (old,) in connection.execute(ask["branches"], key).fetchall():
+            if scrub(old) != old:
+                named = key | {"old": old, "branch": scrub(old)}
+                connection.execute(ask["change_commits"], named)
         if branch is not None and scrub(branch) != branch:
             connection.execute(ask["change_branch"], key | {"branch": scrub(branch)})
         coverage.recount(connection, held.project_id, list(Scope), now=now)

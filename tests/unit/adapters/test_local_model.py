@@ -27,6 +27,7 @@ from concordance.errors import (
     ModelMissing,
     ProviderRefused,
     ProviderTimeout,
+    ProviderUnavailable,
     SettingsError,
     TextRefused,
 )
@@ -100,8 +101,9 @@ def test_a_question_of_any_length_is_read_from_its_beginning(local: LocalEmbedde
     assert one.tobytes() == other.tobytes()
 
 
-def test_closing_waits_for_a_question_that_is_being_embedded(local: LocalEmbedder) -> None:
+def test_closing_waits_for_a_question_that_is_being_embedded() -> None:
     """A process that ends within the network aborts."""
+    local = LocalEmbedder()
     encoder = local._loaded()
     inside, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -126,6 +128,8 @@ def test_closing_waits_for_a_question_that_is_being_embedded(local: LocalEmbedde
     go_on.set()
     closing.join(20)
     assert ended.is_set()
+    with pytest.raises(ProviderUnavailable):
+        local.embed_query("kettle", deadline_seconds=1)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\0"])
