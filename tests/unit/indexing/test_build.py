@@ -23,7 +23,7 @@ from concordance.indexing.documents import Document
 from concordance.indexing.plan import Found
 from concordance.indexing.vector_space import content_hash
 from concordance.models import AdrStatus, DocumentStatus, Scope
-from concordance.sessions.events import Event, LineProblem, Session
+from concordance.sessions.events import Event, LineProblem, Session, Workplace
 from concordance.text.cutting import ChunkSizes
 
 SIZES = ChunkSizes(target=200, overlap=0, window=20)
@@ -272,3 +272,15 @@ def test_any_name_can_be_stored(text: str, times: int) -> None:
     assert len(data) <= MOST_NAME_BYTES
     assert b"\0" not in data
     assert storable_name(stored) == stored
+
+
+@pytest.mark.parametrize(
+    ("commit", "kept"),
+    [("c0ffee1", True), ("a" * 40, True), ("AKIA" + "X" * 16, False), ("", False)],
+)
+def test_a_commit_that_can_be_none_is_not_kept(commit: str, kept: bool) -> None:
+    event = Event("s", "e1", "human", "Why?", None)
+    session = Session("s", None, (event,), Workplace("/src/a", "main", commit))
+    made = session_document(session, "log", chunker="v", sizes=ChunkSizes())
+    assert made.commit == (commit if kept else None)
+    assert (made.directory, made.branch) == ("/src/a", "main")

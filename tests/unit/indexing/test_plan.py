@@ -182,6 +182,15 @@ def test_only_an_indexed_file_of_this_chunker_is_renamed(row: Row) -> None:
     assert (made.renames, made.deletes, made.writes) == ((), (1,), (to,))
 
 
+@pytest.mark.parametrize(("old", "new"), [("a.rst", "a.md"), ("a.md", "a.adoc"), ("a.MD", "b.rst")])
+def test_a_file_that_is_read_in_another_format_now_is_no_rename(old: str, new: str) -> None:
+    made = plan([Row(1, old, "x")], [found(new, "x")])
+    assert (made.renames, made.deletes) == ((), (1,))
+    assert [f.name for f in made.writes] == [new]
+    same = plan([Row(1, "a.md", "x")], [found("b.markdown", "x")])
+    assert [r.name for r in same.renames] == ["b.markdown"]
+
+
 def test_a_file_that_is_skipped_under_its_new_name_is_no_rename() -> None:
     made = plan([Row(1, "a.md", "1")], [found("b.md", "1", skip="too large")])
     assert (made.renames, made.deletes, len(made.writes)) == ((), (1,), 1)

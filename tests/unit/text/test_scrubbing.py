@@ -164,6 +164,17 @@ def test_a_key_is_found_between_any_signs(kind: str, edge: str) -> None:
     assert key not in SCRUBBER.text(f"{edge}{key}{edge}")
 
 
+@pytest.mark.parametrize(
+    "before", ["REGION=eu\\n", "x%20", "name-", "name_", "\u5bc6\u94a5\u662f", "\u00fc"]
+)
+@pytest.mark.parametrize(
+    "kind", ["aws access key", "openai", "anthropic", "jwt", "stripe", "gcp api key"]
+)
+def test_a_key_is_found_after_an_escape_a_dash_or_a_foreign_letter(kind: str, before: str) -> None:
+    key = PLANTED[kind][1]
+    assert key not in SCRUBBER.text(f"{before}{key} and more")
+
+
 @pytest.mark.parametrize("cut", [1, 2, 5])
 def test_a_block_that_is_cut_is_replaced_as_far_as_it_goes(cut: int) -> None:
     lines = Keys().block().split("\n")
