@@ -25,6 +25,10 @@ def rerank(
     account says why.
     """
     reranker = resources.reranker
+    if reranker is None and gathered.request.rerank:
+        gathered.account.notes.append(
+            "not reranked, the fused order stands: no reranker is set (CONCORDANCE_RERANKER)"
+        )
     if reranker is None or gathered.request.rerank is False or not kept:
         return list(kept), {}
     head, tail = list(kept[:DEPTH]), list(kept[DEPTH:])

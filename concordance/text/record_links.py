@@ -62,7 +62,7 @@ _LEAD: Final = re.compile(
     rf"{_SIGNS}(?:(?:the\s+)?(?:adrs?|records?|decisions?)[\s:]+(?=\[|`|:))?", re.IGNORECASE
 )
 _NOTHING: Final = re.compile(
-    r"(?:none|nothing|n/?a|tbd|no|nil|null|keine?|this|it)?\W*", re.IGNORECASE
+    r"\W*(?:none|nothing|n/?a|tbd|no|nil|null|keine?|this|it)?\W*", re.IGNORECASE
 )
 _BETWEEN: Final = re.compile(
     r"[\s*_`~)}\"'”’]*(?:,\s*and\b|[,&+;]|\b(?:and|und|et|y)\b|\n\s*(?:[-*+•]|\d+[.)])\s)",

@@ -70,6 +70,12 @@ def plain(text: str) -> str:
     return _MARKS.sub("", _TAG.sub("", _ROLE.sub(r"\1", text))).strip()
 
 
+# A field that was left open, as templates have it: `Superseded by: (none)`.
+_BY_NOTHING: Final = re.compile(
+    r"^[\W_]*(?:superseded|replaced)\W+by\W*(?:none|nothing|n/?a|tbd|-|\u2014)?\W*$", re.MULTILINE
+)
+
+
 def read_status(text: str) -> AdrStatus:
     """The status that a value states; of several steps the furthest, unknown where none is known.
 
@@ -88,7 +94,8 @@ def lists_alternatives(text: str) -> bool:
 
 
 def _known(text: str) -> list[AdrStatus]:
-    stated = [_stated(part) for part in _STATEMENT_END.split(plain(text).casefold())]
+    value = _BY_NOTHING.sub("", plain(text).casefold())
+    stated = [_stated(part) for part in _STATEMENT_END.split(value)]
     return [status for status in stated if status is not None]
 
 

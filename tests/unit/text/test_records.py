@@ -334,3 +334,16 @@ def test_hostile_metadata_is_read_soon(piece: str) -> None:
     flood = piece * (400_000 // len(piece))
     record(f"# X\n\n{flood}\n\n## Status\n\n{flood}\n")
     record(f"---\nstatus: {flood}\n---\n# X\n")
+
+
+@pytest.mark.parametrize(
+    "open_field", ["Superseded by: (none)", "* Superseded by:", "Replaced by: n/a"]
+)
+def test_a_field_that_was_left_open_supersedes_nothing(open_field: str) -> None:
+    body = "\n\n## Context\n\nQueues.\n\n## Decision\n\nA table.\n"
+    section = f"# 1. Queue\n\n## Status\n\nAccepted\n\n{open_field}{body}"
+    bullets = f"# 1. Queue\n\n- Status: accepted\n- {open_field.strip('* ')}{body}"
+    for text in (section, bullets):
+        record = read_record(text, parse("a.md", text))
+        assert record is not None
+        assert (record.status, record.superseded_by) == (AdrStatus.ACCEPTED, ())
