@@ -25,13 +25,16 @@ _GRID_STEPS_PER_DOUBLING = 3
 class Term:
     """A word of a question with what the searched projects know of it.
 
-    `largest` is the largest weight that the word has in any of their passages, or more.
+    `passages_with` counts the passages of one language, `document_frequency` those of all that are
+    searched (see `concordance.ranking.collection`); `largest` is the largest weight that the word
+    has in any passage of the one language, or more.
     """
 
     lexeme: str
     dimension: int
     count: int
     passages_with: int
+    document_frequency: int
     largest: float
 
 
@@ -52,12 +55,15 @@ def idf(passages: int, passages_with: int) -> float:
 
 
 def weigh(terms: Sequence[Term], passages: int) -> list[Weighted]:
-    """The words that some passage holds, strongest first; a word asked for twice counts twice."""
+    """The words that some passage holds, strongest first; a word asked for twice counts twice.
+
+    `passages` are those of all languages that are searched.
+    """
     found = [
         Weighted(t.lexeme, t.dimension, value, value * t.largest, t.passages_with)
         for t in terms
         if t.passages_with > 0
-        for value in [t.count * idf(passages, min(t.passages_with, passages))]
+        for value in [t.count * idf(passages, min(t.document_frequency, passages))]
     ]
     return sorted(found, key=lambda w: (-w.bound, w.lexeme))
 
@@ -70,7 +76,8 @@ def idf_shares(terms: Sequence[Term], passages: int) -> dict[str, float]:
     `ELSEWHERE` more without it, else the subject of a small project would count for nothing there.
     """
     values = {
-        t.lexeme: t.count * idf(passages + ELSEWHERE, min(t.passages_with, passages)) for t in terms
+        t.lexeme: t.count * idf(passages + ELSEWHERE, min(t.document_frequency, passages))
+        for t in terms
     }
     whole = math.fsum(values.values())
     return {lexeme: value / whole if whole else 0.0 for lexeme, value in values.items()}

@@ -245,6 +245,16 @@ cross join lateral (
 ) s
 order by q.language, c.lexeme
 
+-- name: forms
+-- The words of a question, as nobody stems them, in each language; none where it is a stop word.
+-- What is found whole or without its leading zeros, and has no position, is alike in all of them.
+select w.lexeme as word, q.language, f.lexeme
+from unnest(text_lexemes('simple', %(question)s)) as w
+cross join unnest(%(languages)s::text[]) as q (language)
+left join lateral unnest(text_lexemes(q.language::regconfig, w.lexeme)) as f on true
+where w.positions is not null
+order by w.lexeme, q.language, f.lexeme
+
 -- name: top
 -- Cast before the passages are met: within, each of them would read the text of the vector anew.
 select f.chunk_id, f.score

@@ -165,28 +165,68 @@ def by_hand(shelf: Shelf, text: str, projects: Sequence[int]) -> dict[int, float
         {"languages": LANGUAGES, "text": text},
     ):
         wanted[row["language"]][row["lexeme"]] = int(row["occurrences"])
-    return _sum(counts, rows, wanted)
+    return _sum(counts, rows, wanted, _forms(shelf, text))
+
+
+def _forms(shelf: Shelf, text: str) -> dict[str, dict[str, set[str]]]:
+    """The lexemes of each word of a question in each language; none of a stop word."""
+    forms: dict[str, dict[str, set[str]]] = {}
+    for row in shelf.ask(
+        "select w.lexeme as word, q.language, tsvector_to_array("
+        "concordance.text_lexemes(q.language::regconfig, w.lexeme)) as lexemes "
+        "from unnest(%(languages)s::text[]) as q (language), "
+        "unnest(concordance.text_lexemes('simple', %(text)s)) w where w.positions is not null",
+        {"languages": LANGUAGES, "text": text},
+    ):
+        forms.setdefault(row["word"], {})[row["language"]] = set(row["lexemes"])
+    return forms
 
 
 def _sum(
-    counts: list[dict[str, Any]], rows: list[dict[str, Any]], wanted: dict[str, dict[str, int]]
+    counts: list[dict[str, Any]],
+    rows: list[dict[str, Any]],
+    wanted: dict[str, dict[str, int]],
+    forms: dict[str, dict[str, set[str]]],
 ) -> dict[int, float]:
     length: dict[int, float] = defaultdict(float)
-    held: dict[tuple[str, str], int] = defaultdict(int)
-    passages: dict[str, int] = defaultdict(int)
-    for row in rows:
-        passages[row["language"]] += 1
+    lexemes: dict[int, set[str]] = {row["chunk_id"]: set() for row in rows}
+    language = {row["chunk_id"]: str(row["language"]) for row in rows}
     for row in counts:
         length[row["chunk_id"]] += row["occurrences"]
-        held[row["language"], row["lexeme"]] += 1
+        lexemes[row["chunk_id"]].add(row["lexeme"])
     average = {row["chunk_id"]: row["average"] for row in rows}
+
+    def holders(own: str, lexeme: str) -> int:
+        """Passages of the lexeme's language that hold it, others that hold a word that it is of."""
+        mine = sum(lexeme in held for chunk, held in lexemes.items() if language[chunk] == own)
+        others = [chunk for chunk in lexemes if language[chunk] != own]
+        of = [word for word, by_language in forms.items() if lexeme in by_language[own]]
+        if not of:
+            return mine + sum(lexeme in lexemes[chunk] for chunk in others)
+        return mine + max(sum(_held(forms[w], language, lexemes, others)) for w in of)
+
     scores: dict[int, float] = defaultdict(float)
     for row in counts:
         times = wanted[row["language"]].get(row["lexeme"], 0)
         if times:
-            n, df = passages[row["language"]], held[row["language"], row["lexeme"]]
+            n, df = len(rows), holders(row["language"], row["lexeme"])
             idf = math.log(1 + (n - df + 0.5) / (df + 0.5))
             norm = 1.2 * (1 - 0.75 + 0.75 * length[row["chunk_id"]] / average[row["chunk_id"]])
             tf = row["occurrences"]
             scores[row["chunk_id"]] += times * idf * tf * (1.2 + 1) / (tf + norm)
     return dict(scores)
+
+
+def _held(
+    forms: dict[str, set[str]],
+    language: dict[int, str],
+    lexemes: dict[int, set[str]],
+    chunks: list[int],
+) -> Iterator[int]:
+    """By language, how many passages hold the most frequent form of a word; all, a stop word."""
+    for other in sorted({language[chunk] for chunk in chunks}):
+        own = [lexemes[chunk] for chunk in chunks if language[chunk] == other]
+        if forms[other]:
+            yield max(sum(form in held for held in own) for form in forms[other])
+        else:
+            yield len(own)

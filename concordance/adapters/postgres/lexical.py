@@ -21,6 +21,7 @@ from concordance.ranking.bm25 import (
     weigh,
 )
 from concordance.ranking.candidates import Scored
+from concordance.ranking.collection import Form, document_frequencies
 from concordance.ranking.threshold import (
     all_of,
     any_of,
@@ -44,6 +45,8 @@ FEW_PASSAGES = 2_000
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question in one language, with what the searched projects know of its words.
+
+    `passages` are those of the language.
 
     It is not `bounded` where a passage can score more than the bounds of the words that it holds:
     where another word of the searched projects has the same dimension as one of its own.
@@ -94,8 +97,21 @@ def read_questions(connection: Connection, text: str, projects: Sequence[int]) -
     """A question in each language of some projects, with idf and bounds over those projects."""
     given = {"projects": list(projects), "question": text}
     rows = fetch_all(connection, queries("lexical")["terms"], given, _TermRow)
-    by_language = groupby(rows, key=lambda row: (row.language, row.passages))
-    return [_question(language, passages, list(own)) for (language, passages), own in by_language]
+    by_language = {key: list(own) for key, own in groupby(rows, key=lambda row: row.language)}
+    passages = {language: own[0].passages for language, own in by_language.items()}
+    held = {
+        language: {row.lexeme: row.passages_with for row in own if row.lexeme is not None}
+        for language, own in by_language.items()
+    }
+    forms: list[Form] = []
+    if len(held) > 1:
+        asked = given | {"languages": list(held)}
+        forms = fetch_all(connection, queries("lexical")["forms"], asked, Form)
+    frequencies = document_frequencies(passages, held, forms)
+    return [
+        _question(language, own, frequencies[language], sum(passages.values()))
+        for language, own in by_language.items()
+    ]
 
 
 def find(
@@ -189,20 +205,29 @@ def _within(question: Question, words: str | None) -> str | None:
     return None if words is None else either([language_lexeme(question.language)], words)
 
 
-def _question(language: str, passages: int, rows: Sequence[_TermRow]) -> Question:
+def _question(
+    language: str, rows: Sequence[_TermRow], frequencies: Mapping[str, int], in_all: int
+) -> Question:
     terms = tuple(
-        Term(row.lexeme, row.dimension, row.count, row.passages_with, row.largest)
+        Term(
+            lexeme=row.lexeme,
+            dimension=row.dimension,
+            count=row.count,
+            passages_with=row.passages_with,
+            document_frequency=frequencies[row.lexeme],
+            largest=row.largest,
+        )
         for row in rows
         if row.lexeme is not None and row.dimension is not None and row.count is not None
     )
-    words = tuple(weigh(terms, passages)[:MOST_WORDS])
+    words = tuple(weigh(terms, in_all)[:MOST_WORDS])
     return Question(
         language=language,
-        passages=passages,
+        passages=rows[0].passages,
         terms=terms,
         words=words,
         vector=query_vector(words),
-        shares=idf_shares(terms, passages),
+        shares=idf_shares(terms, in_all),
         bounded=not any(row.shared and row.passages_with for row in rows),
     )
 

@@ -26,6 +26,7 @@ TERMS = st.lists(
         dimension=st.integers(1, DIMENSIONS),
         count=st.integers(1, 5),
         passages_with=st.integers(0, 50),
+        document_frequency=st.integers(0, 50),
         largest=st.floats(0.1, 2.2),
     ),
     max_size=12,
@@ -34,7 +35,7 @@ TERMS = st.lists(
 
 
 def term(lexeme: str, *, count: int = 1, passages_with: int = 1, largest: float = 2.0) -> Term:
-    return Term(lexeme, 7, count, passages_with, largest)
+    return Term(lexeme, 7, count, passages_with, passages_with, largest)
 
 
 def test_idf_is_that_of_lucene() -> None:
