@@ -16,7 +16,7 @@ from concordance.figures import Ranking
 from concordance.gathering import gather
 from concordance.loading import Loaded, Progress, path_prefix
 from concordance.models import Fusion, LexicalRanking, SearchRequest
-from concordance.ranking.confidence import Assessed, assess
+from concordance.ranking.confidence import Assessed, assess, in_fixed_order
 from concordance.ranking.fusion import Candidate, Fused, default_weight, fuse
 
 # Recall is measured this deep; no measure looks further.
@@ -76,12 +76,10 @@ class Asked:
             for c in self.candidates
             if without is None or self.documents[c.chunk_id] not in without
         ]
-        return assess(
-            left,
-            words=self.words and leg is not Leg.VECTOR,
-            vectors=self.vectors and leg is not Leg.WORDS,
-            share=self.vector_share,
-        )
+        words = self.words and leg is not Leg.VECTOR
+        vectors = self.vectors and leg is not Leg.WORDS
+        ordered = in_fixed_order(left, words=words, vectors=vectors, share=self.vector_share)
+        return assess(ordered, words=words, vectors=vectors)
 
 
 def ask_all(

@@ -295,8 +295,10 @@ def _join(  # noqa: PLR0913, PLR0917 - what both legs and the question came to
 
     def known() -> list[Known]:
         ids = sorted({found.chunk_id for found in (*lexical, *vectors)})
-        ranking = asked.request.lexical_ranking
-        return snapshot.candidates(ids, worded, ranking, asked.space, vector)
+        nearest = None
+        if asked.space is not None and vector is not None:
+            nearest = legs.Nearest(asked.space, vector, vectors)
+        return snapshot.candidates(ids, worded, asked.request.lexical_ranking, nearest)
 
     found = known()
     if vector is not None and _missed(vectors, found):

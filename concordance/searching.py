@@ -13,7 +13,7 @@ from concordance.adapters.postgres import search as legs
 from concordance.adapters.postgres.records import Standing
 from concordance.choosing import BLENDED, Chosen, choose
 from concordance.citing import file_origin, freshness, session_origin
-from concordance.gathering import Gathered, gather
+from concordance.gathering import Account, Gathered, gather
 from concordance.models import Answer, Fusion, Hit, Scope, SearchRequest
 from concordance.ranking import confidence as judging
 from concordance.ranking.confidence import Confidence
@@ -43,8 +43,8 @@ def search(resources: Resources, request: SearchRequest) -> Answer:
 def _answer(resources: Resources, gathered: Gathered) -> Answer:
     request, account = gathered.request, gathered.account
     chosen = choose(gathered)
-    fused = fuse(gathered.candidates, request.fusion, weight=chosen.weight, rrf_k=request.rrf_k)
-    judged = _judge(gathered, chosen.confidence)
+    fixed, fused = _orders(gathered, chosen.weight)
+    judged = _judge(account, fixed, chosen.confidence)
     kept = [f for f in fused if judged[f.candidate.chunk_id] >= chosen.threshold]
     left = request.deadline_seconds - sum(account.milliseconds.values()) / 1_000
     ordered, reranked = account.timed(
@@ -87,14 +87,22 @@ def _parameters(request: SearchRequest, chosen: Chosen) -> dict[str, float]:
     return parameters
 
 
-def _judge(gathered: Gathered, model: Confidence) -> dict[int, float]:
+def _orders(gathered: Gathered, weight: float) -> tuple[list[Fused], list[Fused]]:
+    """The fixed order that confidence looks at, and that of the answer: often the same one."""
+    request, account = gathered.request, gathered.account
+    legs_asked = {"words": account.words_asked, "vectors": account.vector_available}
+    share = gathered.vector_share
+    fixed = judging.in_fixed_order(gathered.candidates, **legs_asked, share=share)
+    if request.fusion is Fusion.CONVEX and weight == judging.fixed_weight(
+        **legs_asked, share=share
+    ):
+        return fixed, fixed
+    return fixed, fuse(gathered.candidates, request.fusion, weight=weight, rrf_k=request.rrf_k)
+
+
+def _judge(account: Account, fixed: Sequence[Fused], model: Confidence) -> dict[int, float]:
     """How sure each candidate makes us, by chunk id."""
-    assessed = judging.assess(
-        gathered.candidates,
-        words=gathered.account.words_asked,
-        vectors=gathered.account.vector_available,
-        share=gathered.vector_share,
-    )
+    assessed = judging.assess(fixed, words=account.words_asked, vectors=account.vector_available)
     return {
         chunk_id: round(judging.confidence(model, features), 6)
         for chunk_id, features in assessed.by_chunk.items()

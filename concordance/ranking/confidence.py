@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from concordance.models import Fusion
-from concordance.ranking.fusion import CONVEX_WEIGHT, Candidate, OrderKey, fuse
+from concordance.ranking.fusion import CONVEX_WEIGHT, Candidate, Fused, OrderKey, fuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +63,35 @@ class Assessed:
     by_chunk: dict[int, Features] = field(default_factory=dict)
 
 
-def assess(
+def in_fixed_order(
     candidates: Sequence[Candidate], *, words: bool, vectors: bool, share: float = CONVEX_WEIGHT
-) -> Assessed:
-    """The features of every candidate.
+) -> list[Fused]:
+    """The candidates as confidence looks at them, whatever the fusion of the answer.
 
     `words` and `vectors` say which legs were asked; `share` is the vector leg's by default.
     """
-    weight = share if words and vectors else float(vectors)
-    order = [f.candidate for f in fuse(candidates, Fusion.CONVEX, weight=weight, rrf_k=1)]
+    weight = fixed_weight(words=words, vectors=vectors, share=share)
+    return fuse(candidates, Fusion.CONVEX, weight=weight, rrf_k=1)
+
+
+def fixed_weight(*, words: bool, vectors: bool, share: float = CONVEX_WEIGHT) -> float:
+    """The vector leg's weight in the fixed order."""
+    return share if words and vectors else float(vectors)
+
+
+def assess(ordered: Sequence[Fused], *, words: bool, vectors: bool) -> Assessed:
+    """The features of every candidate; they stand in the fixed order."""
+    order = [f.candidate for f in ordered]
     leg = _words if words else _cosine
     best = max((leg(c) for c in order), default=0.0) if words else 1.0
     firsts: dict[tuple[str, ...], float] = {}
     for candidate in order:
         firsts.setdefault(_document(candidate.order_key), leg(candidate))
-    ordered = sorted(firsts.values())
+    values = sorted(firsts.values())
+    others = {document: _median_without(values, own) for document, own in firsts.items()}
 
     def lead(c: Candidate) -> float:
-        others = _median_without(ordered, firsts[_document(c.order_key)])
-        return (leg(c) - others) / (best or 1.0)
+        return (leg(c) - others[_document(c.order_key)]) / (best or 1.0)
 
     return Assessed(
         {

@@ -2,7 +2,8 @@
 
 -- name: create_analysed
 create temporary table if not exists analysed (
-    chunk_id bigint, scope text, language text, lexemes tsvector, length real
+    chunk_id bigint, document_id bigint, ordinal integer, scope text, language text,
+    lexemes tsvector, length real
 ) on commit delete rows
 
 -- name: clear_analysed
@@ -12,13 +13,13 @@ delete from analysed
 -- name: analyse
 -- Materialized: no passage is analysed that a later join would leave out.
 with passages as materialized (
-    select k.id, k.titled, k.heading_path, k.content, d.project_id, d.scope, d.kind, d.name, d.title,
-           d.language
+    select k.id, k.document_id, k.ordinal, k.titled, k.heading_path, k.content, d.project_id, d.scope,
+           d.kind, d.name, d.title, d.language
     from documents d join chunks k on k.document_id = d.id
     where d.id = any(%(documents)s) and d.project_id = %(project)s
 )
-insert into analysed (chunk_id, scope, language, lexemes, length)
-select p.id, p.scope, p.language, w.lexemes, passage_length(w.lexemes)
+insert into analysed (chunk_id, document_id, ordinal, scope, language, lexemes, length)
+select p.id, p.document_id, p.ordinal, p.scope, p.language, w.lexemes, passage_length(w.lexemes)
 from passages p
 cross join lateral (
     select passage_lexemes(p.language::regconfig, p.project_id, p.scope,
@@ -30,15 +31,15 @@ cross join lateral (
 -- name: analyse_incoming
 -- The passages that are being written, before those that they replace are gone.
 with passages as materialized (
-    select k.id, k.titled, k.heading_path, k.content, d.project_id, d.scope, d.kind, d.name, d.title,
-           d.language
+    select k.id, k.document_id, c.ordinal, k.titled, k.heading_path, k.content, d.project_id, d.scope,
+           d.kind, d.name, d.title, d.language
     from incoming_chunks c
     join chunks k on k.id = c.chunk_id
     join documents d on d.id = k.document_id
     where d.project_id = %(project)s
 )
-insert into analysed (chunk_id, scope, language, lexemes, length)
-select p.id, p.scope, p.language, w.lexemes, passage_length(w.lexemes)
+insert into analysed (chunk_id, document_id, ordinal, scope, language, lexemes, length)
+select p.id, p.document_id, p.ordinal, p.scope, p.language, w.lexemes, passage_length(w.lexemes)
 from passages p
 cross join lateral (
     select passage_lexemes(p.language::regconfig, p.project_id, p.scope,
@@ -87,9 +88,10 @@ with weighed as materialized (
     ) as d
     group by d.chunk_id
 )
-insert into lexical (chunk_id, tenant_id, project_id, scope, language, lexemes, length, weights)
-select a.chunk_id, %(tenant)s, %(project)s, a.scope, a.language, a.lexemes, a.length,
-       coalesce(v.weights, '{}/1000000000')
+insert into lexical (chunk_id, tenant_id, project_id, document_id, ordinal, scope, language, lexemes,
+    length, weights)
+select a.chunk_id, %(tenant)s, %(project)s, a.document_id, a.ordinal, a.scope, a.language, a.lexemes,
+       a.length, coalesce(v.weights, '{}/1000000000')
 from analysed a left join vectors v using (chunk_id)
 order by a.chunk_id
 

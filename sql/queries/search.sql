@@ -96,41 +96,40 @@ limit %(pool)s
 -- name: candidates
 -- What both legs say of given passages, and what orders them where they say the same. `condition` is
 -- what another ranking than BM25 asks for, none where no passage can meet it; `share` is null where
--- a passage holds none of the words.
-select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, m.share,
+-- a passage holds none of the words. The cosine of those that are `near` is known already.
+select l.chunk_id, p.slug, d.kind, d.name, l.ordinal, m.share,
        case when m.share is null then null
             when %(bm25)s then -(l.weights <#> q.vector)
             when l.lexemes @@ q.condition
                 then ts_rank_cd(l.lexemes, q.condition)::float8 end as score,
        1 - (e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})) as cosine
-from chunks k
-join documents d on d.id = k.document_id
-join projects p on p.id = d.project_id
-left join lexical l on l.chunk_id = k.id
+from lexical l
+join documents d on d.id = l.document_id
+join projects p on p.id = l.project_id
 left join unnest(%(languages)s::text[], %(vectors)s::text[]::sparsevec[],
                  %(conditions)s::text[]::tsquery[]) as q (language, vector, condition)
     on q.language = l.language
-left join embeddings e on e.chunk_id = k.id and e.model_id = {model}
+left join embeddings e on e.model_id = {model}
+    and e.chunk_id = case when l.chunk_id <> all(%(near)s) then l.chunk_id end
 cross join lateral (
     select sum(t.share) as share
     from unnest(%(term_languages)s::text[], %(shares)s::float8[], %(operands)s::text[]::tsquery[])
         as t (language, share, operand)
     where t.language = l.language and l.lexemes @@ t.operand
 ) m
-where k.id = any(%(chunks)s)
+where l.chunk_id = any(%(chunks)s)
 
 -- name: candidates_by_words
 -- The same without the vector leg, which was not asked or has failed.
-select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, m.share,
+select l.chunk_id, p.slug, d.kind, d.name, l.ordinal, m.share,
        case when m.share is null then null
             when %(bm25)s then -(l.weights <#> q.vector)
             when l.lexemes @@ q.condition
                 then ts_rank_cd(l.lexemes, q.condition)::float8 end as score,
        null::float8 as cosine
-from chunks k
-join documents d on d.id = k.document_id
-join projects p on p.id = d.project_id
-left join lexical l on l.chunk_id = k.id
+from lexical l
+join documents d on d.id = l.document_id
+join projects p on p.id = l.project_id
 left join unnest(%(languages)s::text[], %(vectors)s::text[]::sparsevec[],
                  %(conditions)s::text[]::tsquery[]) as q (language, vector, condition)
     on q.language = l.language
@@ -140,10 +139,10 @@ cross join lateral (
         as t (language, share, operand)
     where t.language = l.language and l.lexemes @@ t.operand
 ) m
-where k.id = any(%(chunks)s)
+where l.chunk_id = any(%(chunks)s)
 
 -- name: candidates_by_vector
--- The same without the lexical leg.
+-- The same without the lexical leg, or of passages whose words are not written yet.
 select k.id as chunk_id, p.slug, d.kind, d.name, k.ordinal, null::float8 as share,
        null::float8 as score,
        1 - (e.embedding::{type}({dimensions}) <=> %(vector)s::{type}({dimensions})) as cosine

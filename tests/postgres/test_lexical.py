@@ -36,7 +36,7 @@ def judged(
 ) -> list[Known]:
     """What the words say of given passages."""
     snapshot = legs.Snapshot(connection, "test", time.monotonic() + 60)
-    return snapshot.candidates(chunks, questions, ranking, None, None)
+    return snapshot.candidates(chunks, questions, ranking, None)
 
 
 def same(found: list[Scored], every: list[Scored]) -> bool:

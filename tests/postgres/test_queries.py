@@ -74,6 +74,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "checked_on": 10,
         "chunk_text_version": 1,
         "chunks": [1, 2],
+        "near": [2],
         "chunks_refused": 0,
         "chunks_with_vector": 0,
         "class": 7,

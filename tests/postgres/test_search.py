@@ -376,3 +376,18 @@ def test_an_answer_is_of_one_moment(index: Index, database_url: str) -> None:
     assert {hit.project for hit in search(index, "tea").hits} == {"laden"}
     assert ask(database_url, "select slug from projects") == [{"slug": "laden"}]
     assert search(index, "tea", projects=["shop"]).empty_reason
+
+
+def test_a_passage_without_words_yet_is_found_by_its_vector(
+    index: Index, database_url: str
+) -> None:
+    """As after an upgrade that analyses all words anew, before the next run."""
+    before = search(index, "tea", fusion=Fusion.VECTOR)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("delete from concordance.lexical")
+    after = search(index, "tea", fusion=Fusion.VECTOR)
+    assert [(h.origin, h.vector_score) for h in after.hits] == [
+        (h.origin, h.vector_score) for h in before.hits
+    ]
+    assert all(hit.lexical_score is None for hit in search(index, "tea").hits)
+    assert search(index, "tea").hits

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -281,4 +282,10 @@ def ensure_vector_index(database: Database, space: StoredSpace) -> bool:
 
 def vector_as_text(vector: NDArray[np.float32]) -> str:
     """A vector as pgvector reads it, no digit lost."""
-    return "[" + ",".join(map(repr, vector.astype(float).tolist())) + "]"
+    return _as_text(vector.astype(np.float32).tobytes())
+
+
+@lru_cache(maxsize=4)
+def _as_text(values: bytes) -> str:
+    """Kept for a moment: the statements of one search ask with the same vector."""
+    return "[" + ",".join(map(repr, np.frombuffer(values, np.float32).tolist())) + "]"

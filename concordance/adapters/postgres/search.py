@@ -125,6 +125,15 @@ class StoredPassage:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A question's vector in a space, and what the vector leg found with it."""
+
+    space: StoredSpace
+    vector: NDArray[np.float32]
+    found: Sequence[Scored]
+
+
 class Snapshot:
     """One read-only view of the index: everything asked of it is of the same moment."""
 
@@ -210,8 +219,7 @@ class Snapshot:
         chunks: Sequence[int],
         questions: Sequence[lexical.Question],
         ranking: LexicalRanking,
-        space: StoredSpace | None,
-        vector: NDArray[np.float32] | None,
+        nearest: Nearest | None,
     ) -> list[Known]:
         """What both legs say of given passages; nothing of a leg without words or without vector.
 
@@ -219,15 +227,21 @@ class Snapshot:
         has no vector.
         """
         given = lexical.score_parameters(questions, ranking) | {"chunks": list(chunks)}
-        query: Any
-        if space is None or vector is None:
-            query = self._ask["candidates_by_words"]
+        cosines: dict[int, float] = {}
+        if nearest is None:
+            rows = self._known(self._ask["candidates_by_words"], given)
         else:
+            cosines = {found.chunk_id: found.score for found in nearest.found}
+            given |= {"vector": vector_as_text(nearest.vector), "near": list(cosines)}
+            both, alone = (
+                _shaped(self._ask[name], nearest.space)
+                for name in ("candidates", "candidates_by_vector")
+            )
             # A leg that failed is not touched again.
-            name = "candidates" if questions else "candidates_by_vector"
-            query = _shaped(self._ask[name], space)
-            given["vector"] = vector_as_text(vector)
-        rows = self._guarded(lambda connection: fetch_rows(connection, query, given))
+            rows = self._known(both, given) if questions else []
+            given["chunks"] = sorted(set(chunks) - {row[0] for row in rows})
+            if given["chunks"]:
+                rows += self._known(alone, given)
         return [
             Known(
                 chunk_id=chunk_id,
@@ -237,7 +251,7 @@ class Snapshot:
                 ordinal=ordinal,
                 lexical_score=score,
                 share=min(1.0, share or 0.0),  # sums of shares may pass 1 by rounding
-                vector_score=cosine,
+                vector_score=cosines.get(chunk_id, cosine),
             )
             for chunk_id, slug, kind, name, ordinal, share, score, cosine in rows
         ]
@@ -255,6 +269,9 @@ class Snapshot:
     def records(self, chunks: Sequence[int]) -> dict[int, Standing]:
         """The decision record of each of these passages that belongs to one."""
         return standing_of(self._connection, chunks)
+
+    def _known(self, query: Any, given: dict[str, Any]) -> list[tuple[Any, ...]]:
+        return self._guarded(lambda connection: fetch_rows(connection, query, given))
 
     def _scored(self, query: Any, given: dict[str, Any], *, sort: bool = True) -> list[Scored]:
         rows = self._guarded(

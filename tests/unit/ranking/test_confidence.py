@@ -13,18 +13,25 @@ from hypothesis import strategies as st
 
 from concordance.ranking.confidence import (
     DEFAULT,
+    Assessed,
     Features,
     Logistic,
     _median_without,
-    assess,
     confidence,
+    in_fixed_order,
 )
+from concordance.ranking.confidence import assess as assess_ordered
 from concordance.ranking.fusion import Candidate
 
 SHARES = st.floats(0, 1)
 COSINES = st.floats(-1, 1)
 LEADS = st.floats(-1, 1)
 FEATURES = st.builds(Features, st.none() | SHARES, st.none() | COSINES, LEADS)
+
+
+def assess(pool: list[Candidate], *, words: bool, vectors: bool) -> Assessed:
+    ordered = in_fixed_order(pool, words=words, vectors=vectors)
+    return assess_ordered(ordered, words=words, vectors=vectors)
 
 
 def candidate(number: int, words: float | None, cosine: float | None, share: float) -> Candidate:
