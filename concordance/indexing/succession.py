@@ -18,9 +18,9 @@ from urllib.parse import unquote, urlsplit
 
 from concordance.models import AdrStatus
 from concordance.settings import TEXT_SUFFIXES
+from concordance.text.record_dates import read_date
 from concordance.text.record_forms import is_front_page
 from concordance.text.record_links import Reference
-from concordance.text.record_status import read_date
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _DATED: Final = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})(?=\D|$)[-_ ]*")

@@ -7,13 +7,13 @@ is cut into passages is decided elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from concordance.text.frontmatter import find_front_matter
 from concordance.text.headings import plain_title
 from concordance.text.lines import LineIndex
-from concordance.text.outline import BlockKind, Leaf, outline
+from concordance.text.outline import BlockKind, Leaf, outline_with_definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,14 @@ class MarkdownDocument:
     """A parsed document of any format; `front_matter` maps lower-case keys to its scalars.
 
     `title` is that of the front matter, else the first heading of level 1, else the first
-    heading, else None.
+    heading, else None. `definitions` are the targets of links that the document defines once for
+    a label, by `label_key` of that label.
     """
 
     title: str | None
     front_matter: Mapping[str, str]
     sections: tuple[Section, ...]
+    definitions: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_markdown(text: str) -> MarkdownDocument:
@@ -65,8 +67,8 @@ def parse_markdown(text: str) -> MarkdownDocument:
     matter, a list item or a quote does not, and neither does a heading without words.
     """
     body, front_matter = find_front_matter(text)
-    leaves = outline(text[body:] if body else text)
-    return placed(text, leaves, body=body, front_matter=front_matter)
+    leaves, definitions = outline_with_definitions(text[body:] if body else text)
+    return placed(text, leaves, body=body, front_matter=front_matter, definitions=definitions)
 
 
 def placed(
@@ -75,6 +77,7 @@ def placed(
     *,
     body: int = 0,
     front_matter: Mapping[str, str] = MappingProxyType({}),
+    definitions: Mapping[str, str] = MappingProxyType({}),
 ) -> MarkdownDocument:
     """Put the leaves of any format into sections and blocks of `text`.
 
@@ -98,7 +101,7 @@ def placed(
         blocks.append(Block(previous, len(text), "other"))
     sections = tuple(_sections(blocks, openings, len(text)))
     title = front_matter.get("title") or _first_title(sections)
-    return MarkdownDocument(title, front_matter, sections)
+    return MarkdownDocument(title, front_matter, sections, definitions)
 
 
 def _open_section(openings: list[tuple[int, int, str]], leaf: Leaf, block: int) -> None:

@@ -86,11 +86,23 @@ class Leaf:
 
 def outline(text: str) -> list[Leaf]:
     """Return the leaves of `text` in order; definitions of links and blank lines are in none."""
+    return outline_with_definitions(text)[0]
+
+
+def outline_with_definitions(text: str) -> tuple[list[Leaf], dict[str, str]]:
+    """Return the leaves of `text`, and the targets that it defines for labels, by `label_key`."""
     source = LINE_END.sub("\n", text).replace("\0", "\ufffd")
     parser = _parser()
     state = _Outline(source, parser)
     parser.block.tokenize(state, 0, state.lineMax)
-    return [_leaf(*kept) for kept in state.kept]
+    defined = state.env.get("references", {})
+    definitions = {label_key(label): one["href"] for label, one in defined.items()}
+    return [_leaf(*kept) for kept in state.kept], definitions
+
+
+def label_key(label: str) -> str:
+    """A link's label as it is looked up: case and the width of spaces don't count."""
+    return " ".join(label.split()).casefold()
 
 
 def _leaf(kind: BlockKind, token: Token, heading: Token | None) -> Leaf:

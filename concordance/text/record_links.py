@@ -7,10 +7,14 @@ record is meant can be told only beside all the others: `concordance.indexing.su
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from concordance.text.record_status import COMMENT, plain
+from concordance.text.record_dates import find_dates
+from concordance.text.record_markup import COMMENT, plain
+from concordance.text.record_words import ABOUT_ITSELF, NOTHING
 
 MOST_REFERENCES: Final = 50
 _MOST_TITLE: Final = 200
@@ -18,26 +22,55 @@ _MOST_CHARACTERS: Final = 20_000
 
 _BY: Final = (
     r"super(?:s|c)ee?ded|replaced|obsoleted|supplanted|ersetzt|abgelöst|remplacée?|reemplazad[oa]"
-    r"|sustituid[oa]|substituíd[oa]|sostituit[oa]|vervangen"
+    r"|sustituid[oa]|substituíd[oa]|sostituit[oa]|vervangen|已?被取代|已取代"
 )
 _WITH: Final = r"by|with|durch|von|par|por|da|door"
+_FAVOUR: Final = r"in favou?r of|zugunsten von|en faveur de|a favor de"
+_SEE: Final = r"see|cf\.?|refer to|siehe|vgl\.?|voir|véase|ver|zie|见|参见"
 _OF: Final = (
-    r"super(?:s|c)ee?des?|replaces?|obsoletes|supplants|ersetzt|löst ab|remplace|reemplaza"
+    r"super(?:s|c)ee?des?|replaces|obsoletes|supplants|ersetzt|löst ab|remplace|reemplaza"
     r"|sustituye|substitui|sostituisce|vervangt"
 )
 _PARTLY: Final = r"partially|partly|in part|teilweise|partiellement"
+_MARKS: Final = r"[*_`~]{0,3}"
+# Possessive: what is read as a date is not read as a number again.
+_WHEN: Final = (
+    r"(?:\s*[(,]?\s*(?:(?:on|in|since|am)\s+)?(?:\d[\w./-]{3,20}+|\d{1,2}\.?\s[^\W\d_]{3,9}\s\d{4}"
+    r"|[^\W\d_]{3,9}\.?\s(?:\d{1,2},?\s)?\d{4})\)?)?+"
+)
+_DONE: Final = (
+    rf"(?<![^\W_])(?P<before>(?:{_PARTLY})\s+)?(?:{_BY}){_MARKS}"
+    rf"(?P<after>\s+(?:{_PARTLY})\b)?{_WHEN}"
+)
 _SUPERSEDED_BY: Final = re.compile(
-    rf"(?<!\w)(?P<before>(?:{_PARTLY})\s+)?(?:{_BY})(?P<after>\s+(?:{_PARTLY}))?"
-    rf"(?:\s+(?:on|in|since|am)\s+[\w./-]+)?\s+(?:{_WITH})\b(?::(?!\w))?\s*",
+    rf"{_DONE}(?:\s*[(,:–—-]\s*|\s+){_MARKS}(?:{_WITH}|{_FAVOUR})\b{_MARKS}(?::(?!\w))?\s*",
     re.IGNORECASE,
 )
-_SUPERSEDES: Final = re.compile(
-    rf"(?<!\w)(?P<before>(?:{_PARTLY})\s+)?(?:{_OF})\b(?!\s+(?:{_WITH})\b)(?::(?!\w))?\s*",
+# After these stands a record, or something else: it has to be named as records are.
+_SUPERSEDED_SEE: Final = re.compile(
+    rf"{_DONE}(?:\s*(?:[,.;:：(—–-]|-{{1,2}}>|=>|→)|\s+(?=(?:{_SEE})[\s:]))[\s(]*{_MARKS}"
+    rf"(?:(?:please\s+)?(?:{_SEE})(?:\s+also)?{_MARKS}[\s:：]+)?",
     re.IGNORECASE,
+)
+# Where the verb comes last, what stands between has to be nothing but the records.
+_VERB_LAST: Final = re.compile(r"(?<!\w)durch\s+|(?:已?被|(?<!\w)由)\s*", re.IGNORECASE)
+_LAST_VERB: Final = re.compile(r"[\s*_`)]*(?:ersetzt|abgelöst|取代|替代|代替|替换)")
+_SUPERSEDES: Final = re.compile(
+    rf"(?<![^\W_])(?P<before>(?:{_PARTLY})\s+)?(?:{_OF})\b(?!{_MARKS}\s+(?:{_WITH})\b){_MARKS}"
+    r"(?::(?!\w))?\s*",
+    re.IGNORECASE,
+)
+_CLAUSE: Final = re.compile(
+    r"[\n.;,|()（）。；，:：—–>→]|\s-\s|\b(?:and|but|und|aber|et|mais|y|pero|e|mas)\b",
+    re.IGNORECASE,
+)
+_CLAUSE_LENGTH: Final = 200
+_NAMED: Final = re.compile(
+    r"(?:adrs?|madrs?|decisions?|records?|rfc|dr)\s*[-_#:]?\s*\d|0\d+$|\d+-[^\W\d]", re.IGNORECASE
 )
 _MARKDOWN: Final = re.compile(
     r"\[(?P<label>(?:[^\[\]\\]|\\.)*)\]"
-    r"\((?P<target>(?:[^()\s]|\([^()]*\))*)(?:\s+[\"'(][^()]*)?\)"
+    r"\((?P<target><[^<>\n]*>|(?:[^()\s]|\([^()]*\))*)(?:\s+[\"'(][^()]*)?\)"
 )
 _RST: Final = re.compile(r"`(?P<label>[^`<>]+?)\s*<(?P<target>[^<>`]+)>`_{0,2}")
 _ROLE: Final = re.compile(
@@ -50,7 +83,7 @@ _ASCIIDOC: Final = re.compile(
 )
 _WIKI: Final = re.compile(r"\[\[(?P<target>[^\[\]|]+)(?:\|(?P<label>[^\[\]]*))?\]\]")
 _FILE: Final = re.compile(
-    r"(?P<target>(?:[\w.-]+/)*[\w.-]+\.(?:mdx?|markdown|rst|adoc|asciidoc))\b", re.IGNORECASE
+    r"(?P<target>/?(?:[\w.%-]+/)*[\w.%-]+\.(?:mdx?|markdown|rst|adoc|asciidoc))\b", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(
     r"(?:(?:adrs?|madrs?|decisions?|records?|rfc|dr)\s*[-_#:]?\s*|#|№|nr\.?\s*|no\.?\s*)?"
@@ -62,10 +95,11 @@ _LEAD: Final = re.compile(
     rf"{_SIGNS}(?:(?:the\s+)?(?:adrs?|records?|decisions?)[\s:]+(?=\[|`|:))?", re.IGNORECASE
 )
 _NOTHING: Final = re.compile(
-    r"\W*(?:none|nothing|n/?a|tbd|no|nil|null|keine?|this|it)?\W*", re.IGNORECASE
+    rf"\W*(?:not\b.*|{'|'.join(sorted(map(re.escape, NOTHING)))})?\W*", re.IGNORECASE
 )
+_INSIDE: Final = re.compile(r"[^\n.;,:!?()\[\]<>`]{1,80}(?=\[|<<|:\w|`|xref:|link:)")
 _BETWEEN: Final = re.compile(
-    r"[\s*_`~)}\"'”’]*(?:,\s*and\b|[,&+;]|\b(?:and|und|et|y)\b|\n\s*(?:[-*+•]|\d+[.)])\s)",
+    r"[\s*_`~)}\"'”’]*(?:,\s*and\b|[,&+;、，；和与]|\b(?:and|und|et|y)\b|\n\s*(?:[-*+•]|\d+[.)])\s)",
     re.IGNORECASE,
 )
 _TITLE_END: Final = re.compile(r"[\n;]|\.(?:\s|$)|\s\(|\s[—–]\s|,\s*\d{4}-")
@@ -82,12 +116,17 @@ class Reference:
 
 def superseded_by(text: str) -> tuple[Reference, ...]:
     """What a value says stands in the record's place; what replaces it in part is not meant."""
-    return _after(text, _SUPERSEDED_BY)
+    text = COMMENT.sub("", text[:_MOST_CHARACTERS])
+    found = _after(text, _SUPERSEDED_BY)
+    for reference in (*_after(text, _SUPERSEDED_SEE), *_verb_last(text)):
+        if reference.target or _NAMED.match(reference.text):
+            found.setdefault(reference)
+    return tuple(found)[:MOST_REFERENCES]
 
 
 def supersedes(text: str) -> tuple[Reference, ...]:
     """What a value says the record replaces, as a whole."""
-    return _after(text, _SUPERSEDES)
+    return tuple(_after(COMMENT.sub("", text[:_MOST_CHARACTERS]), _SUPERSEDES))[:MOST_REFERENCES]
 
 
 def references(text: str) -> tuple[Reference, ...]:
@@ -95,39 +134,63 @@ def references(text: str) -> tuple[Reference, ...]:
     return tuple(_listed(COMMENT.sub("", text[:_MOST_CHARACTERS]).strip(), 0))[:MOST_REFERENCES]
 
 
-def _after(text: str, verb: re.Pattern[str]) -> tuple[Reference, ...]:
-    text = COMMENT.sub("", text[:_MOST_CHARACTERS])
+def _after(text: str, verb: re.Pattern[str]) -> dict[Reference, None]:
     found: dict[Reference, None] = {}
-    for match in verb.finditer(text):
+    for match in islice(verb.finditer(text), MOST_REFERENCES):
         groups = match.groupdict()
-        if groups.get("before") or groups.get("after"):
+        if groups.get("before") or groups.get("after") or not _says_so(text, match.start()):
             continue
         for reference in _listed(text, match.end()):
             found.setdefault(reference)
-    return tuple(found)[:MOST_REFERENCES]
+    return found
+
+
+def _says_so(text: str, verb: int) -> bool:
+    """Whether the clause up to a verb is about the record: not denied, to come, or of another."""
+    clause = _CLAUSE.split(text[max(0, verb - _CLAUSE_LENGTH) : verb])[-1]
+    words = re.findall(r"[^\W\d_]+", clause.casefold())
+    return all(word in ABOUT_ITSELF for word in words)
+
+
+def _verb_last(text: str) -> Iterator[Reference]:
+    for match in islice(_VERB_LAST.finditer(text), MOST_REFERENCES):
+        if _says_so(text, match.start()):
+            found, end = _in_a_row(text, match.end())
+            if _LAST_VERB.match(text, end):
+                yield from found
 
 
 def _listed(text: str, start: int) -> list[Reference]:
     """The references that follow one another from `start`; a title is taken alone."""
+    found, _ = _in_a_row(text, start)
+    if found:
+        return found
+    words = _INSIDE.match(text, start)
+    if words is not None and not _NOTHING.fullmatch(words[0]):
+        found, _ = _in_a_row(text, words.end())
+        if found and found[0].target is not None:
+            return found
+    title = _title(text[start : start + 2 * _MOST_TITLE])
+    return [] if title is None else [Reference(title)]
+
+
+def _in_a_row(text: str, start: int) -> tuple[list[Reference], int]:
     found: list[Reference] = []
-    position = before = start
+    position = end = start
     while len(found) < MOST_REFERENCES:
-        reference, end = _one(text, position)
+        reference, after = _one(text, position)
         lead = _LEAD.match(text, position)
         if reference is None and lead is not None:
-            position = lead.end()
-            reference, end = _one(text, position)
+            reference, after = _one(text, lead.end())
         if reference is None:
-            if not found:
-                title = _title(text[before:])
-                return [] if title is None else [Reference(title)]
             break
         found.append(reference)
+        end = after
         between = _BETWEEN.match(text, end)
         if between is None:
             break
         position = between.end()
-    return found
+    return found, end
 
 
 def _one(text: str, position: int) -> tuple[Reference | None, int]:
@@ -157,7 +220,7 @@ def _numbered_title(text: str, match: re.Match[str]) -> tuple[Reference, int] | 
     dot = re.compile(r"\.\s+(?=\w)").match(text, match.end())
     if dot is None or match["slug"]:
         return None
-    rest = text[dot.end() :]
+    rest = text[dot.end() : dot.end() + 2 * _MOST_TITLE]
     ended = _TITLE_END.search(rest)
     title = rest if ended is None else rest[: ended.start()]
     return Reference(_short(f"{match[0].strip()}. {title}")), dot.end() + len(title)
@@ -169,9 +232,16 @@ def _title(rest: str) -> str | None:
     quoted = re.match(r"[\"“'‘_`]+([^\"”'’`\n]{2,200})[\"”'’_`]", rest)
     value = quoted[1] if quoted is not None else _TITLE_END.split(rest, maxsplit=1)[0]
     title = _short(value)
-    named = len(title) < _MOST_TITLE and not _NOTHING.fullmatch(title)
+    named = len(title) < _MOST_TITLE and not _NOTHING.fullmatch(title) and not _dated(title)
     return title if named else None
 
 
 def _short(text: str) -> str:
     return " ".join(plain(text).split())[:_MOST_TITLE].strip(" .,:-")
+
+
+def _dated(title: str) -> bool:
+    """Whether a title is a date alone, as of the day on which a record was superseded."""
+    written = find_dates(title)
+    rest = title[: written[0].start] + title[written[0].end :] if written else title
+    return len(written) == 1 and not re.search(r"[^\W\d_]", rest)

@@ -1,4 +1,4 @@
-"""What a decision record's words say of its state: the status, a date, the names of deciders.
+"""What a decision record's words say of its state: the status, since when, the names of deciders.
 
 What belongs here: reading one value, as its author wrote it. Where in a document the values stand
 is `record_fields`' matter. A word that is not known here makes the status unknown, never a guess.
@@ -7,18 +7,23 @@ is `record_fields`' matter. A word that is not known here makes the status unkno
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
 from concordance.models import AdrStatus
-from concordance.text.record_words import MONTHS, STATUSES
+from concordance.text.record_dates import find_dates
+from concordance.text.record_markup import COMMENT, plain, without_links
+from concordance.text.record_words import NOTHING, STATUSES
 
 _STATUS: Final = {word: status for status, words in STATUSES.items() for word in words}
 _RANK: Final = {status: rank for rank, status in enumerate(STATUSES)}
 _TWO_WORDS: Final = re.compile(
-    r"(?:not yet|to be) (?:accepted|approved|decided)|in (?:progress|review|discussion)"
-    r"|under (?:review|discussion)|work in progress|no longer (?:valid|in (?:force|use)|accepted"
-    r"|applicable|relevant)|not (?:accepted|approved)"
+    r"(?:not yet|to be) (?:accepted|approved|decided|agreed|adopted|ratified)"
+    r"|in (?:progress|review|discussion)|under (?:review|discussion)|work in progress"
+    r"|no longer (?:valid|in (?:force|use)|accepted|approved|active|applicable|relevant)"
+    r"|not (?:accepted|approved)(?: yet)?"
 )
 _AS_ONE: Final = {
     "not accepted": AdrStatus.REJECTED,
@@ -27,85 +32,195 @@ _AS_ONE: Final = {
 _PARTLY: Final = re.compile(r"(?:partially|partly|in part|teilweise|partiellement)\b")
 _LEADING: Final = re.compile(
     r"(?:(?:this|the) (?:decision|adr|record|document)|status|state|it|is|was|has been|now"
-    r"|currently|fully|formally|provisionally|conditionally|tentatively|since)\b[:\s]*"
+    r"|currently|fully|formally|provisionally|conditionally|tentatively|since|on|as of|am|seit|le"
+    r"|el|em|changed to|then|later|but|and|状态|ステータス|상태)(?!\w)[:：\s]*"
 )
-_STATEMENT_END: Final = re.compile(
-    r"[\n;,|]|\.(?=\s|$)|→|=>|->|—|–|\s-\s|\s/\s|(?<=\w)/(?=\w)|。|，"
-)
+_SPLIT: Final = r"[\n;,|；、，。]|\.(?=\s|$)|→|=>|->|—|–|\s-\s|\s/\s|(?<=\w)/(?=\w)|\s>\s"
+_STATEMENT: Final = re.compile(rf"(?:(?!{_SPLIT}).)+")
+_SIGNS: Final = re.compile(r"^[\W_]+")
 _ALTERNATIVES: Final = re.compile(r"[|/…]")
+_STEPS: Final = re.compile(r"→|=>|->|\bthen\b|\d|\ue001")
+_MOST_STATES_AT_ONCE: Final = 2
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_STRUCK: Final = re.compile(r"~~.+?~~|^[ \t]*[-*+][ \t]*\[ \].*$|\[[xX]\](?!\()", re.MULTILINE)
-_IMAGE: Final = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)")
-_LINK: Final = re.compile(
-    r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])|`([^`<>]+?)\s*<[^<>`]*>`_{0,2}"
-)
-_ROLE: Final = re.compile(r":[a-z:]+:`([^`]*)`")
-_TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
-_MARKS: Final = re.compile(r"[*`{}\"“”]|(?<!\w)[_'‘’]+|[_'‘’]+(?!\w)")
-_MONTHS: Final = {name: number for number, names in enumerate(MONTHS, 1) for name in names}
-_NUMBERS_FIRST: Final = re.compile(
-    r"(?<!\d)(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d|-\d)"
-    r"|年(?P<m>\d{1,2})月(?P<d>\d{1,2})日)"
-)
-_GERMAN: Final = re.compile(r"(?<!\d)(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\d)")
-_SLASHES: Final = re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)")
-_DAY_FIRST: Final = re.compile(
-    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|\.|er)?\s+(?:de\s+|of\s+)?([^\W\d_]{3,10})\.?,?\s+"
-    r"(?:de\s+)?(\d{4})(?!\d)"
-)
-_MONTH_FIRST: Final = re.compile(
-    r"\b([^\W\d_]{3,10})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})(?!\d)"
-)
-_BETWEEN_NAMES: Final = re.compile(r"\s*(?:[,;\n]|\s(?:and|und|et|y|&)\s)\s*")
+_BETWEEN_NAMES: Final = re.compile(r"\s*(?:[,;\n、，；]|\s(?:and|und|et|y|&)\s)\s*")
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 MOST_DECIDERS: Final = 50
-_MOST_CHARACTERS: Final = 20_000
+_MOST_CHARACTERS: Final = 4_000
+# In place of a date, whose own signs would end statements.
+_DATE: Final = "\ue001"
+_DATE_ALONE: Final = re.compile(
+    rf"(?:on|date|dated|since|am|seit|le|el|em|as of|at|[\W\d_])*{_DATE}(?:[\W\d_])*"
+)
+# A date that comes after these is that of another record, or of what a link leads to.
+_OF_ANOTHER: Final = re.compile(
+    r"\b(?:see|cf|siehe|vgl|voir|véase|ver|amend(?:s|ed)|refine[sd]|extends?|relate[sd]|based"
+    r"|super(?:s|c)edes|replaces|obsoletes|ersetzt|remplace|reemplaza)\b|取代|见|参照"
+)
+_BY_ANOTHER: Final = re.compile(
+    r"\b(?:super(?:s|c)ee?ded|replaced|obsoleted|ersetzt|remplacée?|reemplazad[oa])\b.{0,40}"
+    r"\b(?:by|with|durch|par|por|of)\b|\bin favou?r of\b"
+)
+_SINCE_THEN: Final = re.compile(r"\b(?:on|since|am|le|el|em)\W*$")
+_HARD_END: Final = re.compile(r"[;|；。]|\.\s")
 
-
-def plain(text: str) -> str:
-    """A value without its markup: links are their labels; comments and struck words are gone."""
-    text = _STRUCK.sub("", COMMENT.sub("", text[:_MOST_CHARACTERS]))
-    text = _LINK.sub(lambda m: m[1] or m[2] or "", _IMAGE.sub(r"\1", text))
-    return _MARKS.sub("", _TAG.sub("", _ROLE.sub(r"\1", text))).strip()
-
-
+# A step that was left open beside others that have their day: `Superseded:`.
+_LEFT_OPEN: Final = re.compile(
+    r"(?:^|(?<=[;,|]))[ \t*+-]*[^\W\d_][\w-]*[ \t]*[:：][ \t]*(?=[;,|]|$(?!\n+\W*\d))", re.MULTILINE
+)
 # A field that was left open, as templates have it: `Superseded by: (none)`.
 _BY_NOTHING: Final = re.compile(
-    r"^[\W_]*(?:superseded|replaced)\W+by\W*(?:none|nothing|n/?a|tbd|-|\u2014)?\W*$", re.MULTILINE
+    r"^[\W_]*(?:superseded|replaced)\W+by\W*"
+    rf"(?:not\b[^\n]*|{'|'.join(sorted(map(re.escape, NOTHING)))}|-|\u2014)?\W*$",
+    re.MULTILINE | re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A status that a value states, and the day that stands beside it."""
+
+    status: AdrStatus
+    day: date | None = None
+
+
+@dataclass(slots=True)
+class _Line:
+    """One line of a value: what it states, by place, and the days that are its own."""
+
+    stated: list[tuple[int, AdrStatus]]
+    days: list[tuple[int, date | None]]
+    dates_alone: bool
+    end: int
+
+    def steps(self) -> Iterator[Step]:
+        """Each status with its day, which stands before it where the line begins with one."""
+        first = bool(self.days) and bool(self.stated) and self.days[0][0] < self.stated[0][0]
+        ends = [-1, *(place for place, _ in self.stated), self.end]
+        for number, (place, status) in enumerate(self.stated):
+            before = self._first_day(ends[number], place) if first else None
+            yield Step(status, before or self._first_day(place, ends[number + 2]))
+
+    def _first_day(self, start: int, end: int) -> date | None:
+        return next((day for at, day in self.days if start < at < end), None)
 
 
 def read_status(text: str) -> AdrStatus:
-    """The status that a value states; of several steps the furthest, unknown where none is known.
+    """The status that a value states; unknown where none is known.
 
-    Each statement counts by its first word, so `we rejected the other option` says nothing.
+    Of several steps it is that of the latest day, if each has its day, else the furthest. Each
+    statement counts by its first word, so `we rejected the other option` says nothing.
     """
-    known = _known(text)
-    if lists_alternatives(text):
-        return AdrStatus.UNKNOWN
-    return min(known, key=_RANK.__getitem__, default=AdrStatus.UNKNOWN)
+    step = _last_step(text)
+    return AdrStatus.UNKNOWN if step is None else step.status
+
+
+def date_of_status(text: str) -> date | None:
+    """The day on which the status that a value states was reached, else the first day beside it."""
+    step = _last_step(text)
+    if step is not None and step.day is not None:
+        return step.day
+    paragraph = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0]
+    days = [day for line in _lines(paragraph) for _, day in line.days]
+    further = [one.day for one in _steps(text)]
+    return next((day for day in (*days, *further) if day is not None), None)
 
 
 def lists_alternatives(text: str) -> bool:
     """Whether a value is a template's list of what could stand there."""
-    first_line = plain(text).split("\n", 1)[0]
-    return bool(_ALTERNATIVES.search(first_line)) and len(set(_known(first_line))) > 1
+    first_line, days = _prepared(plain(text).split("\n", 1)[0])
+    known = [status for _, status in _stated_in(first_line)]
+    several = len(set(known))
+    if len(days) >= len(known):
+        return False
+    named = several > _MOST_STATES_AT_ONCE and not _STEPS.search(first_line)
+    return several > 1 and (named or bool(_ALTERNATIVES.search(first_line)))
 
 
-def _known(text: str) -> list[AdrStatus]:
-    value = _BY_NOTHING.sub("", plain(text).casefold())
-    stated = [_stated(part) for part in _STATEMENT_END.split(value)]
-    return [status for status in stated if status is not None]
+def _last_step(text: str) -> Step | None:
+    if lists_alternatives(text):
+        return None
+    steps = _steps(text)
+    dated = [(step.day, -_RANK[step.status]) for step in steps if step.day is not None]
+    if dated and len(dated) == len(steps):
+        latest = max(dated)
+        return next(step for step in steps if (step.day, -_RANK[step.status]) == latest)
+    return min(steps, key=lambda step: _RANK[step.status], default=None)
+
+
+def _steps(text: str) -> list[Step]:
+    """The statuses of a value in order; a line of dates alone belongs to the one above or below."""
+    steps: list[Step] = []
+    waiting: date | None = None
+    for line in _lines(text):
+        if line.stated:
+            found = list(line.steps())
+            if waiting is not None and found[0].day is None:
+                found[0] = Step(found[0].status, waiting)
+            steps += found
+            waiting = None
+        elif line.dates_alone:
+            day = line.days[0][1]
+            if steps and steps[-1].day is None:
+                steps[-1] = Step(steps[-1].status, day)
+            else:
+                waiting = day
+    return steps
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    value = _BY_NOTHING.sub("", plain(without_links(text[:_MOST_CHARACTERS])))
+    if find_dates(value):
+        value = _LEFT_OPEN.sub("", value)
+    for whole in value.split("\n"):
+        line, days = _prepared(whole)
+        places = [match.start() for match in re.finditer(_DATE, line)]
+        own = [
+            (at, day) for at, day in zip(places, days, strict=True) if not _of_another(line[:at])
+        ]
+        alone = bool(own) and _DATE_ALONE.fullmatch(line.strip()) is not None
+        yield _Line(list(_stated_in(line)), own, alone, len(line))
+
+
+def _prepared(line: str) -> tuple[str, list[date | None]]:
+    """A line in lower case with one sign for each date, and the days that these are."""
+    line = line.casefold().replace(_DATE, " ")
+    parts: list[str] = []
+    days: list[date | None] = []
+    end = 0
+    for written in find_dates(line):
+        parts += [line[end : written.start], _DATE]
+        days.append(written.day)
+        end = written.end
+    return "".join(parts) + line[end:], days
+
+
+def _of_another(before: str) -> bool:
+    clause = _HARD_END.split(before)[-1]
+    if _OF_ANOTHER.search(clause):
+        return True
+    return bool(_BY_ANOTHER.search(clause)) and not _SINCE_THEN.search(clause)
+
+
+def _stated_in(line: str) -> Iterator[tuple[int, AdrStatus]]:
+    """The statuses of a line's statements, with where these begin."""
+    for match in _STATEMENT.finditer(line):
+        statement = _without_lead(match[0])
+        status = _stated(statement)
+        if status is not None:
+            yield match.end() - len(statement), status
+
+
+def _without_lead(statement: str) -> str:
+    statement = _SIGNS.sub("", statement)
+    while leading := _LEADING.match(statement):
+        statement = _SIGNS.sub("", statement[leading.end() :])
+    return statement
 
 
 def _stated(statement: str) -> AdrStatus | None:
-    statement = re.sub(r"^[\W_]+", "", statement)
-    while leading := _LEADING.match(statement):
-        statement = statement[leading.end() :]
     partly = _PARTLY.match(statement)
     if partly is not None:
-        status = _stated(statement[partly.end() :])
+        status = _stated(_without_lead(statement[partly.end() :]))
         # What is replaced in part holds in the rest.
         return AdrStatus.ACCEPTED if status is AdrStatus.SUPERSEDED else status
     several = _TWO_WORDS.match(statement)
@@ -116,50 +231,10 @@ def _stated(statement: str) -> AdrStatus | None:
     word = _WORD.match(statement)
     status = _STATUS.get(word[0]) if word is not None else None
     if status is AdrStatus.SUPERSEDED and re.match(
-        r"\w+ (?:partially|partly|in part)\b", statement
+        r"\w+\W+(?:partially|partly|in part)\b", statement
     ):
         return AdrStatus.ACCEPTED
     return status
-
-
-def read_date(text: str) -> date | None:
-    """The first whole date in a value; None for none, and for one that could be two."""
-    value = plain(text)[:1_000]
-    found: list[tuple[int, date]] = []
-    for match in _NUMBERS_FIRST.finditer(value):
-        _keep(found, match, match["year"], match["month"] or match["m"], match["day"] or match["d"])
-    for match in _GERMAN.finditer(value):
-        _keep(found, match, match[3], match[2], match[1])
-    for match in _SLASHES.finditer(value):
-        one, two = int(match[1]), int(match[2])
-        if one > 12 or one == two:  # noqa: PLR2004 - months of a year
-            _keep(found, match, match[3], match[2], match[1])
-        elif two > 12:  # noqa: PLR2004 - likewise
-            _keep(found, match, match[3], match[1], match[2])
-    for match in _DAY_FIRST.finditer(value):
-        _keep(found, match, match[3], _month(match[2]), match[1])
-    for match in _MONTH_FIRST.finditer(value):
-        _keep(found, match, match[3], _month(match[1]), match[2])
-    return min(found, default=(0, None))[1]
-
-
-def _keep(
-    found: list[tuple[int, date]],
-    match: re.Match[str],
-    year: str,
-    month: str | int | None,
-    day: str,
-) -> None:
-    if month is None:
-        return
-    try:
-        found.append((match.start(), date(int(year), int(month), int(day))))
-    except ValueError:
-        return  # the 31st of February is no date
-
-
-def _month(name: str) -> int | None:
-    return _MONTHS.get(name.casefold())
 
 
 def read_names(text: str) -> tuple[str, ...]:

@@ -71,7 +71,10 @@ FIELDS: Final[dict[str, frozenset[str]]] = {
         """date decision_date date_of_decision decided decided_on datum fecha data
         日期 日付 날짜"""
     ),
-    "updated": _all("updated last_updated last_modified created date_created accepted_on erstellt"),
+    "updated": _all(
+        """updated last_updated last_modified created date_created creation_date accepted_on
+        erstellt start_date revdate"""
+    ),
     "deciders": _all(
         """deciders decider decision_makers decision_maker decided_by approvers approved_by
         entscheider décideurs decisores 决策者 決定者"""
@@ -80,17 +83,45 @@ FIELDS: Final[dict[str, frozenset[str]]] = {
         "supersedes supercedes replaces obsoletes ersetzt remplace reemplaza substitui"
     ),
     "superseded_by": _all(
-        """superseded_by superceded_by replaced_by obsoleted_by superseded ersetzt_durch
+        """superseded_by superceded_by replaced_by obsoleted_by ersetzt_durch
         remplacé_par reemplazado_por substituído_por"""
     ),
+    "superseded": _all("superseded"),
 }
-"""Names of fields by what they hold; `updated` is a date that counts where there is no other."""
+"""Names of fields by what they hold; `updated` is a date that counts where there is no other.
+
+`superseded` may hold anything: a record, a day, a reason, or yes.
+"""
+
+INDEX_HEADS: Final = _all(
+    "adr adrs id nr no number # title name decision record link file dokument entscheidung"
+)
+"""A table whose first column is called so lists other records."""
 
 LINK_SECTIONS: Final = _all(
     """links link related references relations more_information related_decisions see_also history
     related_adrs verweise"""
 )
 META_SECTIONS: Final = _all("metadata meta info information details adr_details")
+
+ABOUT_ITSELF: Final = _all(
+    """this the our it its that one decision decisions adr adrs record document proposal rfc was is
+    are has have been got now then later since meanwhile subsequently eventually afterwards finally
+    fully completely entirely also already formally officially status state changed to note update
+    hence therefore on in as of here see today
+    dieser diese dieses entscheidung wurde wird ist inzwischen später nun
+    cette décision a été est esta decisión ha sido fue es foi é decisão
+    superseded accepted approved deprecated rejected proposed obsolete retired draft"""
+)
+"""A clause of these words before a verb speaks of the record itself, and of what is the case."""
+
+NOTHING: Final = _all(
+    """none nothing nobody n/a na tbd no yes true false nil null kein keine keiner this it unknown
+    pending never no_one no_other no_record no_adr no_decision no_other_record no_other_adr
+    no_other_decision none_yet nothing_yet none_so_far nothing_so_far
+    to_be_decided to_be_defined to_be_determined"""
+)
+"""What stands in place of a record where there is none."""
 
 FRONT_PAGES: Final = _all("readme index") | {"_index"}
 OTHER_PAGES: Final = _all(

@@ -14,6 +14,7 @@ from typing import Final
 
 from concordance.models import AdrStatus
 from concordance.text.markdown import MarkdownDocument
+from concordance.text.record_dates import read_date
 from concordance.text.record_fields import Fields, find_fields
 from concordance.text.record_links import (
     MOST_REFERENCES,
@@ -22,15 +23,15 @@ from concordance.text.record_links import (
     superseded_by,
     supersedes,
 )
+from concordance.text.record_markup import plain
 from concordance.text.record_status import (
+    date_of_status,
     lists_alternatives,
-    plain,
-    read_date,
     read_names,
     read_status,
 )
 
-RECORDS_VERSION: Final = 2
+RECORDS_VERSION: Final = 3
 """Raised by hand when the same text would give another record, so that rows are made anew."""
 
 _MOST_STATUS: Final = 200
@@ -61,6 +62,7 @@ def read_record(text: str, document: MarkdownDocument) -> Record:
     replaced = _merged(
         *(superseded_by(value) for value in stated),
         *(references(value) for value in found.of("superseded_by")),
+        *(superseded_by(f"superseded: {value}") for value in found.of("superseded")),
         *(_named(superseded_by(sentence), sentence) for sentence in found.said),
     )
     status, status_text = _status(stated)
@@ -101,14 +103,19 @@ def _named(found: tuple[Reference, ...], sentence: str) -> tuple[Reference, ...]
 
 
 def _shown(value: str) -> str:
-    paragraph = re.split(r"\n\s*\n", plain(value), maxsplit=1)[0]
-    flat = " ".join(paragraph.split()).strip(" >")
+    paragraphs = re.split(r"\n\s*\n", plain(value), maxsplit=1)
+    named = re.search(r"[^\W\d_]", paragraphs[0])  # a day above the word is not all of it
+    flat = " ".join((paragraphs[0] if named else " ".join(paragraphs)).split()).strip(" >")
     return flat if len(flat) <= _MOST_STATUS else flat[: _MOST_STATUS - 1] + "…"
 
 
 def _date(found: Fields, stated: Iterable[str]) -> date | None:
-    values = (*found.of("date"), *stated, *found.of("updated"))
-    return next((day for day in map(read_date, values) if day is not None), None)
+    days = (
+        *map(read_date, found.of("date")),
+        *map(date_of_status, stated),
+        *map(read_date, found.of("updated")),
+    )
+    return next((day for day in days if day is not None), None)
 
 
 def _merged(*lists: tuple[Reference, ...]) -> tuple[Reference, ...]:

@@ -21,12 +21,15 @@ from docutils.utils import new_document
 
 from concordance.text.lines import LINE_END
 from concordance.text.markdown import MarkdownDocument, placed
-from concordance.text.outline import BlockKind, Leaf
+from concordance.text.outline import BlockKind, Leaf, label_key
 
 _NEVER: Final = 5
 _TAB: Final = 8
 _LITERAL_FOLLOWS: Final = re.compile(r"(?<!\\)(?:\\\\)*::$")
 _DIRECTIVE: Final = re.compile(r"\.\. +(?:\|[^|]+\| +)?([\w+.:-]+?) ?::(?: |$)")
+_TARGET: Final = re.compile(
+    r"\.\. +_(?:`(?P<phrase>[^`]+)`|(?P<name>[^`_\s:][^:]*)): +(?P<target>\S+)$"
+)
 _FOOTNOTE: Final = re.compile(r"\.\. +\[")
 _DECORATION: Final = frozenset({"contents", "figure", "image", "include", "meta", "raw", "toctree"})
 _TABLE_BORDER: Final = re.compile(r"=+(?: +=+)+ *$")
@@ -42,15 +45,20 @@ def parse_rst(text: str) -> MarkdownDocument:
     A title opens a section at the level that its adornment has in this document. One in a
     directive, a list, a quote or a literal block opens none.
     """
-    return placed(text, rst_outline(text))
+    machine = _run(text)
+    return placed(text, machine.leaves, definitions=machine.definitions)
 
 
 def rst_outline(text: str) -> list[Leaf]:
     """Return the blocks of `text` in order; blank lines, and lines in error, are in none."""
+    return _run(text).leaves
+
+
+def _run(text: str) -> _Machine:
     lines = [line.expandtabs(_TAB).rstrip() for line in LINE_END.split(text)]
     machine = _Machine(state_classes=[Body, Text, Line], initial_state="Body")
     machine.run(lines, new_document("", _settings()), inliner=_Words())
-    return machine.leaves
+    return machine
 
 
 @cache
@@ -62,11 +70,12 @@ def _settings() -> Any:
 
 
 class _Machine(states.RSTStateMachine):
-    """docutils' state machine, with the blocks that its states have noted."""
+    """docutils' state machine, with the blocks and the targets that its states have noted."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.leaves: list[Leaf] = []
+        self.definitions: dict[str, str] = {}
 
 
 class _Words(states.Inliner):
@@ -188,6 +197,10 @@ class Body(_Noting, states.Body):
         if line.strip() == ".." and self.state_machine.is_next_line_blank():
             self.note("other", self.here - 1)  # an empty comment, which takes nothing with it
             return [], next_state, []
+        target = _TARGET.match(line)
+        if target is not None:
+            name = label_key(target["phrase"] or target["name"])
+            self.state_machine.definitions.setdefault(name, target["target"])
         directive = _DIRECTIVE.match(line)
         kind: BlockKind = "other"
         if directive is not None:
