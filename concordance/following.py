@@ -22,8 +22,10 @@ from concordance.indexing.documents import Document
 from concordance.indexing.logs import (
     LogState,
     Part,
+    holds_less,
     problem_documents,
     state_of,
+    told,
     without_secrets,
 )
 from concordance.indexing.plan import Found
@@ -256,10 +258,13 @@ def _file_state(
         content, path=path, stamp=stamp, reader=reader, named=named, project=project.slug
     )
     if refused is None:
-        return without_secrets(state, scrubber)
+        state = without_secrets(state, scrubber)
+        if known is None or not content.cut or not holds_less(state, known):
+            return state
+        refused = content.problems[-1].reason if content.problems else "the file breaks off"
     if known is not None and known.parts:
         # It may be half written; that is no reason to delete what was said.
-        kept = f"{scrubber.text(refused)}; what was read of it before stays"
+        kept = f"{told(refused, scrubber)}; what was read of it before stays"
         return replace(known, stamp=stamp, reader=reader, refused=kept)
     return without_secrets(replace(state, refused=refused), scrubber)
 
