@@ -22,7 +22,7 @@ from concordance.sessions import (
     slack,
 )
 from concordance.sessions.events import LineProblem, LogContent, storable
-from concordance.sessions.lines import BOM, UNFINISHED
+from concordance.sessions.lines import BOM, UNFINISHED, BrokenLineError, LineError, parse
 from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
 from concordance.text.decoding import foreign_mark
 
@@ -97,7 +97,13 @@ def _only_begun(data: bytes) -> bool:
     head = data.removeprefix(BOM)
     if b"\n" in head or b"\r" in head.rstrip() or not head.startswith(b'{"'):
         return False
-    return Sample(data, "log").damage is not None
+    try:
+        parse(head)
+    except BrokenLineError:
+        return True
+    except LineError:
+        return False  # it is whole, and no value that can be read
+    return False
 
 
 def _not_utf8(mark: str) -> str:

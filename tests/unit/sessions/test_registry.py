@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concordance.sessions.events import LogContent, by_session
+from concordance.sessions.events import LeftOut, LogContent, by_session
 from concordance.sessions.reader import LogContext, NotThisFormat, Reader
 from concordance.sessions.registry import BUILT_IN, by_name, read
+from tests.planted import planted
 from tests.session_logs import EXAMPLES, Example
 
 READERS = by_name()
@@ -81,6 +82,35 @@ def test_readers_of_other_packages_are_asked_last() -> None:
 def test_a_reader_of_another_package_can_not_take_a_name() -> None:
     other = Reader("codex", "another", (), lambda _sample: True, lambda _data, _c: LogContent(()))
     assert by_name([other])["codex"] is not other
+
+
+def test_names_that_were_seen_are_whole_so_that_a_secret_is_known_as_one() -> None:
+    key = f"{'x' * 50} {planted()['github'][1]}"
+    with pytest.raises(NotThisFormat) as refused:
+        read(json.dumps({key: 1}).encode(), LogContext("x"), READERS)
+    assert key in str(refused.value)
+    left_out = LeftOut()
+    left_out.add(f"type {key}")
+    assert left_out.counts == {f"type {key}": 1}
+
+
+@pytest.mark.parametrize("data", [b'{"a":' * 100_000 + b"1" + b"}" * 100_000, b'{"a": "\xff"}'])
+def test_a_whole_line_that_can_not_be_read_is_not_waited_for(data: bytes) -> None:
+    with pytest.raises(NotThisFormat, match="no whole JSON document"):
+        read(data, LogContext("x"), READERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "format_"),
+    [
+        ("export/conversations.json", "chatgpt"),
+        ("tasks/1/ui_messages.json", "cline"),
+        ("export/general/2030-01-02.json", "slack"),
+    ],
+)
+def test_an_export_of_nothing_holds_nothing(name: str, format_: str) -> None:
+    named, found = read(b"[]", LogContext(name), READERS)
+    assert (named, found.events, found.problems) == (format_, (), ())
 
 
 # --- anything --------------------------------------------------------------------------------
