@@ -67,15 +67,12 @@ class _Said:
     item: str | None
     why: str | None
     occurred_at: datetime | None
+    words: str
+    """What is said, however its lines are broken."""
 
     @property
     def mirror(self) -> bool:
         return self.source == _RESPONSE
-
-    @property
-    def words(self) -> str:
-        """What is said, however its lines are broken."""
-        return " ".join((self.text or "").split())
 
 
 @dataclass(slots=True)
@@ -205,7 +202,8 @@ def _said(
         text = _request(text)
         injected = injected or text.lstrip().startswith(("<", _INSTRUCTIONS))
         why = "injected context" if injected else None
-    return _Said(*place, source, speaker, text, identifier(item.get("id")), why, when)
+    words = " ".join(text.split()) if text is not None else ""
+    return _Said(*place, source, speaker, text, identifier(item.get("id")), why, when, words)
 
 
 def _request(text: str) -> str:

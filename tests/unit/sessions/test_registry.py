@@ -181,3 +181,33 @@ def test_a_log_that_is_cut_anywhere_does_no_more_than_be_refused(data: st.DataOb
     for bytes_ in (example.data[:cut], bytes(harmed)):
         with suppress(NotThisFormat):
             check(read(bytes_, LogContext(example.name), READERS)[1])
+
+
+@given(st.lists(VALUES, max_size=6))
+def test_every_entry_of_a_list_is_in_or_out_or_failed(values: list[Any]) -> None:
+    data = json.dumps(values).encode()
+    for named in ("cline", "slack"):
+        found = read(data, LogContext("logs/x.json"), READERS, named)[1]
+        counted = len(found.events) + sum(found.left_out.values()) + len(found.problems)
+        assert counted == len(values)
+
+
+@given(st.lists(VALUES, max_size=6), st.booleans())
+def test_every_line_of_a_log_is_in_or_out_or_failed(values: list[Any], subagents: bool) -> None:
+    data = "".join(json.dumps(value) + "\n" for value in values).encode()
+    for named in ("jsonl", "claude-code", "codex"):
+        found = read(data, LogContext("logs/x", {}, subagents), READERS, named)[1]
+        counted = len(found.events) + sum(found.left_out.values()) + len(found.problems)
+        assert counted == len(values)
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), VALUES), VALUES)
+def test_every_message_of_a_tree_is_in_or_out(messages: dict[str, Any], last: Any) -> None:
+    chat = {"history": {"messages": messages, "currentId": last}}
+    found = read(json.dumps(chat).encode(), LogContext("x"), READERS, "open-webui")[1]
+    assert len(found.events) + sum(found.left_out.values()) == len(messages)
+    nodes = {"mapping": messages, "current_node": last}
+    found = read(json.dumps(nodes).encode(), LogContext("x"), READERS, "chatgpt")[1]
+    silent = [m for m in messages.values() if isinstance(m, dict) and not m.get("message", None)]
+    counted = len(found.events) + sum(found.left_out.values())
+    assert len(messages) - len(silent) <= counted <= len(messages)
