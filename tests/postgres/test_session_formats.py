@@ -278,6 +278,51 @@ def test_a_secret_in_a_name_that_is_told_is_replaced_before_the_name_is_cut(
     assert covered(index, Scope.SESSION).turns_left_out == {f"{'x' * 48} [secret: g…": 1}
 
 
+HOSTILE: tuple[bytes, ...] = (
+    b"",
+    b"[]",
+    b"{}",
+    b"null",
+    b"[null]",
+    b"x" * 1_000_000,
+    b"[" * 100_000,
+    b"[" * 100_000 + b"]" * 100_000,
+    b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    b'{"type":"user","a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
+    b"\0" * 1_000,
+    b"\xff\xfe[\0]\0",
+    b'[{"type":"message","ts":"1.1","text":"\\ud800 \\u0000"},{"type":"message","ts":NaN}]',
+    b'[{"mapping":{"\\u0000":{"message":{"author":{"role":"user"},"content":{"parts":["a"]}}}}}]',
+    b'[{"ts":Infinity,"type":"say","say":"text","text":"<think>"}]',
+    b"#### \xff\n\n```\n\xfe\r\r\0",
+)
+
+
+def test_no_bytes_under_any_name_end_a_run_or_are_lost_silently(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    names = [Path(example.name) for example in EXAMPLES]
+    for number, data in enumerate(HOSTILE):
+        for name in names:
+            path = logs / str(number) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    good = lay(logs, EXAMPLES[0])
+    index = make(pattern="**/*")
+    reindex(index, embed=False)
+    assert turns(database_url)[EXAMPLES[0].sessions[0]] == [QUESTION, ANSWER]
+    found = ask(
+        database_url,
+        "select path, turns, left_out, refused, beside, problems from session_logs",
+    )
+    assert len(found) == len(HOSTILE) * len(names) + 1
+    for row in found:
+        told = row["turns"] or row["left_out"] or row["refused"] or row["problems"]
+        empty = Path(row["path"]).read_bytes() in (b"", b"[]")
+        assert told or empty or row["path"] == str(good), row
+    assert covered(index, Scope.SESSION).state is CoverageState.PARTIAL
+
+
 def test_turns_are_counted_once_each_however_often_an_id_stands(
     make: Callable[..., Index], logs: Path, database_url: str
 ) -> None:

@@ -259,8 +259,10 @@ def test_entries_that_are_read_are_entries_that_were_written(parts: list[bytes])
         found = read_document(data)
     except LineError:
         return
+    written = data.replace(b" ", b"").decode(errors="replace")
     for entry in found.value:
-        assert isinstance(entry, Broken) or entry in (1, {"a": 1}, None, "x", *found.value)
+        shown = "" if isinstance(entry, Broken) else json.dumps(entry, separators=(",", ":"))
+        assert shown.replace(" ", "") in written
     assert found.value[0] == 1
 
 
