@@ -264,7 +264,7 @@ def _file_state(
         refused = content.problems[-1].reason if content.problems else "the file breaks off"
     if known is not None and known.parts:
         # It may be half written; that is no reason to delete what was said.
-        kept = f"{told(refused, scrubber)}; what was read of it before stays"
+        kept = told(refused, scrubber, "; what was read of it before stays")
         return replace(known, stamp=stamp, reader=reader, refused=kept)
     return without_secrets(replace(state, refused=refused), scrubber)
 

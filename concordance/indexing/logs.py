@@ -122,9 +122,9 @@ def holds_less(state: LogState, known: LogState) -> bool:
     return any(turns.get(part.session_id, -1) < part.turns for part in known.parts)
 
 
-def told(reason: str, scrubber: Scrubber) -> str:
-    """A reason as it is kept: without secrets, and no longer than is read."""
-    return _shortened(scrubber.text(reason), LONGEST_REASON)
+def told(reason: str, scrubber: Scrubber, more: str = "") -> str:
+    """A reason as it is kept: without secrets, and no longer than is read with `more` after it."""
+    return _shortened(scrubber.text(reason), LONGEST_REASON - len(more)) + more
 
 
 def _shortened(text: str, most: int) -> str:
