@@ -29,7 +29,7 @@ from concordance.indexing.logs import (
     without_secrets,
 )
 from concordance.indexing.plan import Found
-from concordance.listing import Listed, ListedQuery, list_sources
+from concordance.listing import Listed, ListedQuery, list_sources, reader_versions
 from concordance.reading import language_chooser
 from concordance.resources import Resources
 from concordance.sessions.events import (
@@ -273,10 +273,10 @@ def _reader_fingerprint(
     resources: Resources, project: Project, source: SessionSource | None
 ) -> str:
     """What decides, besides its bytes, what is read from a log."""
-    readers = sorted(f"{name}={reader.version}" for name, reader in resources.readers.items())
+    readers = reader_versions(resources.readers)
     own = "" if source is None else f"{source.format}/{source.subagents}"
     scrubbed = resources.scrubber(project).fingerprint
-    text = "\0".join([*readers, own, project.slug, scrubbed])
+    text = f"{readers}\0{own}\0{project.slug}\0{scrubbed}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
