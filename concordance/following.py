@@ -22,12 +22,14 @@ from concordance.indexing.documents import Document
 from concordance.indexing.logs import (
     LogState,
     Part,
+    holds_less,
     problem_documents,
     state_of,
+    told,
     without_secrets,
 )
 from concordance.indexing.plan import Found
-from concordance.listing import Listed, ListedQuery, list_sources
+from concordance.listing import Listed, ListedQuery, list_sources, reader_versions
 from concordance.reading import language_chooser
 from concordance.resources import Resources
 from concordance.sessions.events import (
@@ -256,10 +258,13 @@ def _file_state(
         content, path=path, stamp=stamp, reader=reader, named=named, project=project.slug
     )
     if refused is None:
-        return without_secrets(state, scrubber)
+        state = without_secrets(state, scrubber)
+        if known is None or not content.cut or not holds_less(state, known):
+            return state
+        refused = content.problems[-1].reason if content.problems else "the file breaks off"
     if known is not None and known.parts:
         # It may be half written; that is no reason to delete what was said.
-        kept = f"{scrubber.text(refused)}; what was read of it before stays"
+        kept = told(refused, scrubber, "; what was read of it before stays")
         return replace(known, stamp=stamp, reader=reader, refused=kept)
     return without_secrets(replace(state, refused=refused), scrubber)
 
@@ -268,10 +273,10 @@ def _reader_fingerprint(
     resources: Resources, project: Project, source: SessionSource | None
 ) -> str:
     """What decides, besides its bytes, what is read from a log."""
-    readers = sorted(f"{name}={reader.version}" for name, reader in resources.readers.items())
+    readers = reader_versions(resources.readers)
     own = "" if source is None else f"{source.format}/{source.subagents}"
     scrubbed = resources.scrubber(project).fingerprint
-    text = "\0".join([*readers, own, project.slug, scrubbed])
+    text = f"{readers}\0{own}\0{project.slug}\0{scrubbed}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from concordance.adapters.beir import Entry, Question, write_set
@@ -30,6 +31,7 @@ from concordance.searching import search
 
 _RANK = re.compile(r"[0-9]{1,9}")
 _LINES = re.compile(r"(?P<path>.+):(?P<start>[0-9]{1,9})(?:-(?P<end>[0-9]{1,9}))?(?:@[0-9a-f]*)?")
+_NUMBERED = re.compile(r"(?P<form>|.*[^0-9.])(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)", re.DOTALL)
 _TURN = re.compile(r"session (?P<session>.+)#(?P<event>[^#]+)")
 
 
@@ -64,7 +66,7 @@ def record(resources: Resources, slug: str, question: str, right: str | int | Hi
     text = text.encode(errors="replace").decode()
     place = _place(resources, slug, text, right)
     passages = kept_passages(resources.database, project.id)
-    if not any(_holds(passage, place) for passage in passages):
+    if not _holding([p for p in passages if (p.kind, p.name) == (place.kind, place.name)], place):
         raise BadRecord(
             f"project '{slug}' has no passage at {place}",
             hint="Name it as a citation does: path:start-end, or session ID#EVENT",
@@ -174,14 +176,37 @@ def _read_place(text: str) -> Place:
     return Place("file", lines["path"], start, end)
 
 
-def _holds(passage: KeptPassage, place: Place) -> bool:
-    """Whether a passage has a line of a place, or its turn."""
-    if (passage.kind, passage.name) != (place.kind, place.name):
-        return False
+def _holding(passages: Sequence[KeptPassage], place: Place) -> list[KeptPassage]:
+    """Those of a document's passages, in their order, that have a line of a place, or its turn."""
     if place.kind == "session":
-        return place.event_id in {passage.event_id, passage.last_event_id}
-    start, end = passage.start_line or 0, passage.end_line or 0
-    return start <= (place.end_line or 0) and (place.start_line or 0) <= end
+        named = [p for p in passages if place.event_id in {p.event_id, p.last_event_id}]
+        return named or _between(passages, place.event_id or "")
+    start, end = place.start_line or 0, place.end_line or 0
+    return [p for p in passages if (p.start_line or 0) <= end and start <= (p.end_line or 0)]
+
+
+def _between(passages: Sequence[KeptPassage], event_id: str) -> list[KeptPassage]:
+    """The passages of a session that begin before an event and end after it.
+
+    A passage keeps the ids of its first and last turn. Which ones stand between is known where the
+    ids of the session count up, as lines and times do; other ids say nothing of their order.
+    """
+    asked = _numbered(event_id)
+    ends = [_numbered(one or "") for p in passages for one in (p.event_id, p.last_event_id)]
+    if asked is None or {asked[0]} != {None if end is None else end[0] for end in ends}:
+        return []
+    numbers = [end[1] for end in ends if end is not None]
+    if numbers != sorted(numbers):
+        return []
+    firsts, lasts = numbers[::2], numbers[1::2]
+    spans = zip(passages, firsts, lasts, strict=True)
+    return [p for p, first, last in spans if first < asked[1] < last]
+
+
+def _numbered(event_id: str) -> tuple[str, Decimal] | None:
+    """What stands before the number at the end of an id, and the number."""
+    found = _NUMBERED.fullmatch(event_id)
+    return None if found is None else (found["form"], Decimal(found["number"]))
 
 
 def _relevant(rows: Sequence[Recorded], passages: Sequence[KeptPassage]) -> Mapping[str, list[str]]:
@@ -191,8 +216,7 @@ def _relevant(rows: Sequence[Recorded], passages: Sequence[KeptPassage]) -> Mapp
         by_name.setdefault((passage.kind, passage.name), []).append(passage)
     found: dict[str, list[str]] = {}
     for row in rows:
-        right = [p for p in by_name.get((row.kind, row.name), []) if _holds(p, row.place)]
-        for passage in right:
+        for passage in _holding(by_name.get((row.kind, row.name), []), row.place):
             found.setdefault(row.question, []).append(_id(passage))
     return {question: list(dict.fromkeys(ids)) for question, ids in found.items()}
 

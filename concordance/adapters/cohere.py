@@ -24,6 +24,7 @@ from concordance.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
+from concordance.text.scrubbing import Scrubber
 
 PATH = "/v2/rerank"
 
@@ -102,7 +103,8 @@ def _words(answer: httpx.Response) -> str:
     except (ValueError, RecursionError):
         return "no reason"
     message = body.get("message") if isinstance(body, dict) else None
-    return str(message)[:200] if message else "no reason"
+    # It may quote a passage; half a secret is not known as one.
+    return Scrubber().text(str(message))[:200] if message else "no reason"
 
 
 def _scores(name: str, answer: httpx.Response, expected: int) -> list[float]:

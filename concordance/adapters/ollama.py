@@ -47,6 +47,7 @@ from concordance.indexing.vector_space import (
     pooled,
     unit_rows,
 )
+from concordance.text.scrubbing import Scrubber
 
 BATCH_TEXTS = 32
 BATCH_CHARACTERS = 48_000
@@ -376,8 +377,8 @@ def _response_behind(failure: Exception) -> httpx.Response | None:
 
 
 def _words_of(failure: Exception, response: httpx.Response) -> str:
-    words = failure.error if isinstance(failure, ollama.ResponseError) else response.text
-    return str(words).strip()[:MAX_REASON] or f"status {response.status_code} without a reason"
+    raw = str(failure.error if isinstance(failure, ollama.ResponseError) else response.text).strip()
+    return Scrubber().text(raw or f"status {response.status_code} without a reason")[:MAX_REASON]
 
 
 def _retry_after(response: httpx.Response) -> float | None:

@@ -10,17 +10,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 import psycopg
 from psycopg import sql as pgsql
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.string import TextLoader
 from pydantic import SecretStr
 
 from concordance.errors import LogsUnavailable, LogsUnreadable
 from concordance.settings import SessionSource
+from concordance.text.scrubbing import Scrubber
 from sql import queries
 
 ROWS_AT_ONCE = 2_000
@@ -28,7 +29,13 @@ ROWS_AT_ONCE = 2_000
 RESTARTS = 3
 CONNECT_SECONDS = 10
 MOST_SAID = 300
-OPTIONS = "-c timezone=UTC -c default_transaction_read_only=on"
+OPTIONS = "-c timezone=UTC -c datestyle=ISO -c default_transaction_read_only=on"
+# Read as text: a time that Python has no value for, such as infinity, is one row's matter, and so
+# is JSON that is nested too deeply.
+AS_TEXT = (
+    *("date", "time", "timetz", "timestamp", "timestamptz", "interval", "json", "jsonb"),
+    *("daterange", "tsrange", "tstzrange", "datemultirange", "tsmultirange", "tstzmultirange"),
+)
 
 Row = dict[str, Any]
 
@@ -99,13 +106,16 @@ class SessionQuery:
                 yield str(session_id), list(rows)
 
     def _connect(self) -> psycopg.Connection[DictRow]:
-        return psycopg.connect(
+        connection = psycopg.connect(
             self._url.get_secret_value(),
             row_factory=dict_row,
             connect_timeout=CONNECT_SECONDS,
             application_name="concordance-sessions",
             options=OPTIONS,
         )
+        for name in AS_TEXT:
+            connection.adapters.register_loader(name, TextLoader)
+        return connection
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -141,11 +151,10 @@ def _plain(row: Row) -> Row:
     for key in ("session_id", "event_id"):
         if row.get(key) is not None:
             row[key] = str(row[key])
-    if isinstance(row.get("occurred_at"), datetime):
-        row["occurred_at"] = row["occurred_at"].isoformat()
     return row
 
 
 def _said(error: psycopg.Error) -> str:
     said = error.diag.message_primary or str(error).strip().split("\n")[0]
-    return said.strip()[:MOST_SAID]
+    # A server may quote a value; half a secret is not known as one.
+    return Scrubber().text(said.strip())[:MOST_SAID]

@@ -28,6 +28,9 @@ from concordance.sessions.events import (
 from concordance.text.scrubbing import Scrubber
 
 OTHER_PROJECT = "of another project"
+REPEATED = "repeats an id, the last one counts"
+LONGEST_KIND = 60
+LONGEST_REASON = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,10 @@ def state_of(  # noqa: PLR0913 - what is known of a log
     parts = []
     for session_id, (events, notes) in mine.items():
         hashed = [digest(events, None), *(digest((), note) for note in notes)]
-        parts.append(Part(session_id, _digest(hashed), len(events)))
+        turns = len({event.event_id for event in events})
+        parts.append(Part(session_id, _digest(hashed), turns))
+        if turns < len(events):
+            left_out[REPEATED] = left_out.get(REPEATED, 0) + len(events) - turns
     times = (last_time(events) for events, _ in mine.values())
     return LogState(
         path=path,
@@ -92,19 +98,37 @@ def state_of(  # noqa: PLR0913 - what is known of a log
 
 
 def without_secrets(state: LogState, scrubber: Scrubber) -> LogState:
-    """The state with marks in all that it names and tells; its path has none any more."""
+    """The state with marks in all that it names and tells; its path has none any more.
+
+    What is long is cut here and not before: half a secret is not known as one.
+    """
     left_out: Counter[str] = Counter()
     for kind, number in state.left_out.items():
-        left_out[scrubber.text(kind)] += number
+        left_out[_shortened(scrubber.text(kind), LONGEST_KIND)] += number
     parts = [replace(part, session_id=scrubber.name(part.session_id)) for part in state.parts]
     return replace(
         state,
         parts=tuple(sorted(parts, key=lambda part: part.session_id)),
-        problems=tuple(replace(p, reason=scrubber.text(p.reason)) for p in state.problems),
+        problems=tuple(replace(p, reason=told(p.reason, scrubber)) for p in state.problems),
         left_out=dict(sorted(left_out.items())),
-        refused=scrubber.optional(state.refused),
-        beside=scrubber.optional(state.beside),
+        refused=None if state.refused is None else told(state.refused, scrubber),
+        beside=None if state.beside is None else told(state.beside, scrubber),
     )
+
+
+def holds_less(state: LogState, known: LogState) -> bool:
+    """Whether a log lacks a turn that it held when it was read before."""
+    turns = {part.session_id: part.turns for part in state.parts}
+    return any(turns.get(part.session_id, -1) < part.turns for part in known.parts)
+
+
+def told(reason: str, scrubber: Scrubber, more: str = "") -> str:
+    """A reason as it is kept: without secrets, and no longer than is read with `more` after it."""
+    return _shortened(scrubber.text(reason), LONGEST_REASON - len(more)) + more
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def found_sessions(states: Sequence[LogState]) -> list[Found]:

@@ -11,12 +11,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from concordance.sessions.events import Event, LeftOut, LogContent, SessionNote, Speaker, storable
-from concordance.sessions.lines import BOM, moment
+from concordance.sessions.events import (
+    Event,
+    LeftOut,
+    LineProblem,
+    LogContent,
+    SessionNote,
+    Speaker,
+    storable,
+)
+from concordance.sessions.lines import moment, split
 from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
+from concordance.sessions.thoughts import without_thoughts
+from concordance.text.decoding import looks_binary
 
 _START: Final = "# aider chat started at "
-_STARTED: Final = re.compile(rf"^{_START}", re.MULTILINE)
+_STARTED: Final = re.compile(rf"(?:^|\r){_START}", re.MULTILINE)
 _HUMAN: Final = "#### "
 _TOOL: Final = ">"
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})")
@@ -49,18 +59,26 @@ class _Log:
 
 def read_aider(data: bytes, context: LogContext) -> LogContent:
     """What a person and the agent said; times are those of the sessions' starts, taken as UTC."""
-    try:
-        text = data.removeprefix(BOM).decode("utf-8")
-    except UnicodeDecodeError as error:
-        # Half a character at the end is being written.
-        if error.reason != "unexpected end of data":
-            raise NotThisFormat(f"not UTF-8 at byte {error.start + 1}") from None
-        text = data[: error.start].removeprefix(BOM).decode("utf-8", "replace")
+    if looks_binary(data):
+        raise NotThisFormat("looks like a binary file: it has many NUL characters")
     log = _Log(context.name, context.name)
-    for number, line in enumerate(text.split("\n"), start=1):
-        _line(log, number, line.removesuffix("\r"))
+    problems: list[LineProblem] = []
+    for number, line, last in split(data):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            text = line.decode("utf-8", "replace")
+            if not (last and error.reason == "unexpected end of data"):
+                reason = f"not UTF-8 at byte {error.start + 1} of the line"
+                problems.append(LineProblem(number, reason))
+                _unread(log, text)
+                continue
+            # Half a character at the end is being written.
+            text = line[: error.start].decode("utf-8", "replace")
+        _line(log, number, text.removesuffix("\r"))
     _end_turn(log)
-    return LogContent(tuple(log.events), (), log.left_out.counts, tuple(log.notes.values()))
+    notes = tuple(log.notes.values())
+    return LogContent(tuple(log.events), tuple(problems), log.left_out.counts, notes)
 
 
 def _line(log: _Log, number: int, line: str) -> None:
@@ -81,6 +99,14 @@ def _line(log: _Log, number: int, line: str) -> None:
         _say(log, "agent", number, line)
     else:
         _end_turn(log)
+
+
+def _unread(log: _Log, line: str) -> None:
+    """What a line that can't be read is known by all the same: whose it was, or code's fence."""
+    if log.fence is None and line.startswith((_HUMAN, _TOOL)):
+        _end_turn(log)
+    else:
+        _fence(log, line)
 
 
 def _start(log: _Log, when: str) -> None:
@@ -113,9 +139,12 @@ def _end_turn(log: _Log) -> None:
     turn, log.turn = log.turn, None
     if turn is None:
         return
-    text = "\n".join(turn.lines).strip()
+    text: str | None = "\n".join(turn.lines).strip()
+    why = None
+    if turn.speaker == "agent":
+        text, why = without_thoughts(text)
     if not text:
-        log.left_out.add("nothing said")
+        log.left_out.add(why or "nothing said")
     elif turn.speaker == "human" and text.startswith("/") and not text.startswith(_ASKING):
         log.left_out.add("command")
     else:
@@ -135,4 +164,5 @@ READER = Reader(
     patterns=("**/*.aider.chat.history.md", "**/.aider.chat.history.md"),
     recognises=_recognises,
     read=read_aider,
+    version=2,
 )

@@ -9,29 +9,34 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from concordance.sessions.documents import Broken
 from concordance.sessions.events import (
+    MALFORMED,
     Event,
     LeftOut,
     LineProblem,
     LogContent,
     SessionNote,
     Speaker,
-    storable,
 )
 from concordance.sessions.lines import (
-    BOM,
     Json,
-    LineError,
     entries,
     identifier,
     kind,
     moment,
-    parse,
     string,
     table,
 )
-from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
-from concordance.sessions.trees import branch, off_branch
+from concordance.sessions.reader import (
+    LogContext,
+    NotThisFormat,
+    Reader,
+    Sample,
+    whole_document,
+)
+from concordance.sessions.thoughts import without_thoughts
+from concordance.sessions.trees import branch, event_name, off_branch
 
 _SPEAKERS: Final[dict[str, Speaker]] = {"user": "human", "assistant": "agent"}
 _TEXTS: Final = ("", "text", "multimodal_text")
@@ -44,10 +49,8 @@ def read_chatgpt(data: bytes, context: LogContext) -> LogContent:
     """What people and the assistant said, of each conversation on its current branch."""
     if context.path.name in _BESIDE:
         return LogContent((), beside="it stands beside the conversations of an export")
-    try:
-        whole = parse(data.removeprefix(BOM))
-    except LineError as error:
-        raise NotThisFormat(f"no whole JSON document: {error}") from None
+    document = whole_document(data)
+    whole = document.value
     if isinstance(whole, dict):
         whole = [whole] if "mapping" in whole else whole.get("conversations")
     if not isinstance(whole, list):
@@ -57,8 +60,8 @@ def read_chatgpt(data: bytes, context: LogContext) -> LogContent:
     left_out = LeftOut()
     notes: list[SessionNote] = []
     for number, conversation in enumerate(whole, start=1):
-        if not isinstance(conversation, dict) or not isinstance(conversation.get("mapping"), dict):
-            reason = "no conversation: it has no 'mapping'"
+        reason = _why_none(conversation)
+        if reason is not None:
             problems.append(LineProblem(number, reason, unit="conversation"))
             continue
         session = (
@@ -68,29 +71,53 @@ def read_chatgpt(data: bytes, context: LogContext) -> LogContent:
         )
         notes.append(SessionNote(session, string(conversation.get("title"))))
         events += _conversation(session, conversation, left_out)
-    return LogContent(tuple(events), tuple(problems), left_out.counts, tuple(notes))
+    return LogContent(
+        tuple(events), tuple(problems), left_out.counts, tuple(notes), cut=document.cut
+    )
+
+
+def _why_none(conversation: object) -> str | None:
+    if isinstance(conversation, Broken):
+        return conversation.reason
+    if isinstance(table(conversation).get("mapping"), dict):
+        return None
+    return "no conversation: it has no 'mapping'"
 
 
 def _conversation(session: str, conversation: Json, left_out: LeftOut) -> list[Event]:
     nodes = conversation["mapping"]
     seen = branch(nodes, conversation.get("current_node"), "parent")
-    left_out.add(
-        "another branch", sum(bool(table(n.get("message"))) for n in off_branch(nodes, seen))
-    )
+    for node in off_branch(nodes, seen):
+        if not _says_nothing(node):
+            left_out.add("another branch" if _is_message(node) else MALFORMED)
     events = []
-    for name in seen:
+    for number, name in enumerate(seen, start=1):
         message = table(table(nodes[name]).get("message"))
+        if _says_nothing(nodes[name]):
+            continue
         if not message:
+            left_out.add(MALFORMED)
             continue
         why = _left_out(message)
+        role = kind(table(message.get("author")), "role")
         text = None if why else _text(table(message.get("content")))
+        if text is not None and _SPEAKERS[role] == "agent":
+            text, why = without_thoughts(text)
         if text is None:
             left_out.add(why or "nothing said")
             continue
-        role = kind(table(message.get("author")), "role")
         when = moment(message.get("create_time"))
-        events.append(Event(session, storable(name), _SPEAKERS[role], text, when))
+        events.append(Event(session, event_name(name, number), _SPEAKERS[role], text, when))
     return events
+
+
+def _says_nothing(node: object) -> bool:
+    """Whether a node holds no message, as the root of a conversation does."""
+    return isinstance(node, dict) and node.get("message") in (None, {})
+
+
+def _is_message(node: object) -> bool:
+    return bool(table(table(node).get("message")))
 
 
 def _left_out(message: Json) -> str | None:
@@ -122,8 +149,10 @@ def _recognises(sample: Sample) -> bool:
         whole = whole["conversations"]
     if sample.path.name in _BESIDE and "user" in sample.text:
         return True
-    first = whole if isinstance(whole, dict) else next(iter(entries(whole)), None)
-    return isinstance(table(first).get("mapping"), dict)
+    if whole == [] and sample.path.name == "conversations.json":
+        return True
+    found = [whole] if isinstance(whole, dict) else entries(whole)
+    return any(isinstance(table(one).get("mapping"), dict) for one in found)
 
 
 READER = Reader(
@@ -132,4 +161,5 @@ READER = Reader(
     patterns=("**/conversations*.json",),
     recognises=_recognises,
     read=read_chatgpt,
+    version=2,
 )

@@ -20,9 +20,12 @@ from concordance.sessions.events import (
 )
 from concordance.sessions.lines import Json, entries, kind, moment, objects, spoken, string, table
 from concordance.sessions.reader import LogContext, Reader, Sample
+from concordance.sessions.thoughts import without_thoughts
 
 SPOKEN_TYPES: Final = ("user", "assistant")
 SUBAGENT: Final = "sub-agent"
+# Stands between the parts of an answer.
+_BETWEEN: Final = "\n\n"
 # Blocks of a message that hold no words of the conversation, in the order in which one names it.
 _MECHANISM: Final = ("tool_result", "tool_use", "thinking", "redacted_thinking", "image")
 # Beside a person's words: reminders, and what their editor shows.
@@ -52,6 +55,9 @@ class _Log:
     fallback: str
     subagents: bool
     events: dict[tuple[str, str], Event] = field(default_factory=dict)
+    # The texts of an answer that spans lines, by the key of its event; and the keys by the id.
+    parts: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    keys: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     left_out: LeftOut = field(default_factory=LeftOut)
     notes: dict[str, SessionNote] = field(default_factory=dict)
     # By session: the message that the last event belongs to, and its key.
@@ -78,6 +84,8 @@ def read_claude_code(data: bytes, context: LogContext) -> LogContent:
         replace(note, title=log.titles.get(session, (0, None))[1])
         for session, note in log.notes.items()
     ]
+    for key, parts in log.parts.items():
+        log.events[key] = replace(log.events[key], text=_BETWEEN.join(parts))
     return LogContent(
         tuple(log.events.values()), tuple(problems), log.left_out.counts, tuple(notes)
     )
@@ -94,8 +102,10 @@ def _read_line(log: _Log, number: int, line: Json) -> None:
     message = table(line.get("message"))
     text = spoken(message.get("content"))
     human = kind(line) == "user"
-    if text is not None and human:
-        text, why = _own_words(text)
+    if human:
+        text, why = (None, why) if text is None else _own_words(text)
+    else:
+        text, why = without_thoughts(text)
     if text is None:
         log.left_out.add(why or _mechanism(message.get("content")))
         return
@@ -119,14 +129,16 @@ def _add(log: _Log, line: Json, event: Event) -> None:
     message_id = string(table(line.get("message")).get("id"))
     before = log.answering.get(event.session_id)
     if event.speaker == "agent" and message_id and before and before[0] == message_id:
-        first = log.events[before[1]]
         log.left_out.add("goes on with the answer before")
-        if not first.text.endswith(event.text):
-            log.events[before[1]] = replace(first, text=f"{first.text}\n\n{event.text}")
+        parts = log.parts.setdefault(before[1], [log.events[before[1]].text])
+        if not f"{_BETWEEN}{parts[-1]}".endswith(f"{_BETWEEN}{event.text}"):
+            parts.append(event.text)
         return
     if key in log.events:
         log.left_out.add("repeats an id, the last one counts")
     log.events[key] = event
+    log.parts.pop(key, None)
+    log.keys.setdefault(event.event_id, set()).add(key)
     log.answering.pop(event.session_id, None)
     if event.speaker == "agent" and message_id:
         log.answering[event.session_id] = (message_id, key)
@@ -181,8 +193,9 @@ def _take_back(log: _Log, line: Json) -> None:
         for uuid in entries(line.get(key))
         if isinstance(uuid, str)
     }
-    for key in [key for key in log.events if key[1] in gone] if gone else ():
+    for key in sorted(key for uuid in gone for key in log.keys.pop(uuid, ())):
         del log.events[key]
+        log.parts.pop(key, None)
         log.answering.pop(key[0], None)
         log.left_out.add("taken back")
 
@@ -229,4 +242,5 @@ READER = Reader(
     patterns=("**/*.jsonl",),
     recognises=_recognises,
     read=read_claude_code,
+    version=2,
 )

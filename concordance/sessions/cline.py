@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from concordance.sessions.documents import Broken
 from concordance.sessions.events import (
     Event,
     LeftOut,
@@ -17,7 +18,6 @@ from concordance.sessions.events import (
     Speaker,
 )
 from concordance.sessions.lines import (
-    BOM,
     Json,
     LineError,
     entries,
@@ -27,7 +27,14 @@ from concordance.sessions.lines import (
     string,
     table,
 )
-from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
+from concordance.sessions.reader import (
+    LogContext,
+    NotThisFormat,
+    Reader,
+    Sample,
+    whole_document,
+)
+from concordance.sessions.thoughts import without_thoughts
 
 _SAID: Final[dict[str, Speaker]] = {
     "task": "human",
@@ -35,6 +42,7 @@ _SAID: Final[dict[str, Speaker]] = {
     "text": "agent",
     "completion_result": "agent",
 }
+_MESSAGES: Final = "ui_messages.json"
 _BESIDE: Final = (
     "api_conversation_history.json",
     "task_metadata.json",
@@ -49,10 +57,8 @@ def read_cline(data: bytes, context: LogContext) -> LogContent:
     """What a person and the agent said in one task; the session is the task's folder."""
     if context.path.name in _BESIDE:
         return LogContent((), beside="ui_messages.json beside it has what was said")
-    try:
-        whole = parse(data.removeprefix(BOM))
-    except LineError as error:
-        raise NotThisFormat(f"no whole JSON document: {error}") from None
+    document = whole_document(data)
+    whole = document.value
     if not isinstance(whole, list):
         raise NotThisFormat("a JSON document that is no list of messages")
     session = context.path.parent.name or context.path.stem
@@ -62,11 +68,15 @@ def read_cline(data: bytes, context: LogContext) -> LogContent:
     taken: dict[str, int] = {}
     for number, message in enumerate(whole, start=1):
         if not isinstance(message, dict):
-            problems.append(LineProblem(number, "a message is a JSON object", unit="entry"))
+            reason = message.reason if isinstance(message, Broken) else "a message is a JSON object"
+            problems.append(LineProblem(number, reason, unit="entry"))
             continue
         speaker, text = _said(message, first=number == 1)
+        thought = None
+        if speaker == "agent":
+            text, thought = without_thoughts(text)
         if speaker is None or text is None:
-            left_out.add(_why(message))
+            left_out.add(thought or _why(message))
             continue
         when = moment(message.get("ts"))
         event_id = str(message["ts"]) if when is not None else f"entry-{number}"
@@ -74,7 +84,8 @@ def read_cline(data: bytes, context: LogContext) -> LogContent:
         if taken[event_id] > 1:
             event_id = f"{event_id}-{taken[event_id]}"
         events.append(Event(session, event_id, speaker, text, when))
-    return LogContent(tuple(events), tuple(problems), left_out.counts, (SessionNote(session),))
+    notes = (SessionNote(session),)
+    return LogContent(tuple(events), tuple(problems), left_out.counts, notes, cut=document.cut)
 
 
 def _said(message: Json, *, first: bool) -> tuple[Speaker | None, str | None]:
@@ -117,7 +128,9 @@ def _why(message: Json) -> str:
 def _recognises(sample: Sample) -> bool:
     if sample.path.name in _BESIDE and sample.document is not None:
         return True
-    found = [table(message) for message in entries(sample.document)[:20]]
+    if sample.document == [] and sample.path.name == _MESSAGES:
+        return True
+    found = [table(message) for message in entries(sample.document)]
     return any(kind(m) in ("say", "ask") and ("say" in m or "ask" in m) for m in found)
 
 
@@ -127,4 +140,5 @@ READER = Reader(
     patterns=("**/ui_messages.json",),
     recognises=_recognises,
     read=read_cline,
+    version=2,
 )

@@ -22,8 +22,9 @@ Speaker = Literal["human", "agent"]
 
 MOST_KINDS = 60
 """Kinds of what was left out that are told apart in one log; a log may hold anything."""
-LONGEST_KIND = 60
 OTHER = "other"
+MALFORMED = "malformed"
+"""A message of a tree or list that is no object, in an entry that can be read all the same."""
 MOST_PROBLEMS = 1_000
 """Lines of one log that are named one by one."""
 
@@ -88,6 +89,7 @@ class LogContent:
 
     `left_out` counts lines (or entries) by the kind of what they hold; `notes` names every session
     that the log speaks of; `beside` is the reason why a file that stands beside logs is not read.
+    With `cut` the file breaks off, so that it may have held more.
     """
 
     events: tuple[Event, ...]
@@ -95,6 +97,7 @@ class LogContent:
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[SessionNote, ...] = ()
     beside: str | None = None
+    cut: bool = False
 
 
 class LeftOut:
@@ -104,8 +107,8 @@ class LeftOut:
         self._counts: Counter[str] = Counter()
 
     def add(self, kind: str, number: int = 1) -> None:
-        """Count one more of a kind."""
-        kind = storable(" ".join(kind.split())[:LONGEST_KIND]) or OTHER
+        """Count one more of a kind; its name stays whole, as half a secret is not known as one."""
+        kind = storable(" ".join(kind.split())) or OTHER
         if kind not in self._counts and len(self._counts) >= MOST_KINDS:
             kind = OTHER
         if number:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from concordance.sessions.documents import Broken, Document, read_document
 from concordance.sessions.events import (
+    MALFORMED,
     Event,
     LeftOut,
     LineProblem,
@@ -25,12 +27,12 @@ from concordance.sessions.lines import (
     kind,
     moment,
     objects,
-    parse,
     spoken,
     string,
     table,
 )
 from concordance.sessions.reader import LogContext, Reader, Sample
+from concordance.sessions.thoughts import without_thoughts
 
 _SPEAKERS: dict[str, Speaker] = {"user": "human", "gemini": "agent"}
 _INJECTED = ("<session_context>", "<hook_context>", "<state_snapshot>")
@@ -50,23 +52,26 @@ class _Log:
 
 def read_gemini(data: bytes, context: LogContext) -> LogContent:
     """What people and the agent said, as it stands after all that was taken back."""
-    whole = _document(data)
+    document = _document(data)
     log = _Log()
     problems: list[LineProblem] = []
-    if whole is not None:
-        log.meta = whole
-        for number, message in enumerate(entries(whole.get("messages")), start=1):
+    if document is not None:
+        log.meta = document.value
+        for number, message in enumerate(entries(log.meta.get("messages")), start=1):
             if isinstance(message, dict):
                 _take(log, number, message)
             else:
-                problems.append(LineProblem(number, "a message is a JSON object", unit="entry"))
+                told = "a message is a JSON object"
+                told = message.reason if isinstance(message, Broken) else told
+                problems.append(LineProblem(number, told, unit="entry"))
     else:
         for number, value in objects(data):
             if isinstance(value, LineProblem):
                 problems.append(value)
             else:
                 _line(log, number, value)
-    return _content(log, problems, context)
+    cut = document is not None and document.cut
+    return _content(log, problems, context, cut=cut)
 
 
 def _line(log: _Log, number: int, line: Json) -> None:
@@ -80,8 +85,11 @@ def _line(log: _Log, number: int, line: Json) -> None:
         if isinstance(changed.get("messages"), list):
             log.left_out.add("rewound", len(log.messages))
             log.messages.clear()
-            for message in changed["messages"]:
-                _take(log, number, table(message))
+            for place, message in enumerate(changed["messages"], start=1):
+                if isinstance(message, dict):
+                    _take(log, number, message, place)
+                else:
+                    log.left_out.add(MALFORMED)
     elif "sessionId" in line and not kind(line):
         log.meta.update(line)
         log.left_out.add("head of the log")
@@ -89,36 +97,38 @@ def _line(log: _Log, number: int, line: Json) -> None:
         _take(log, number, line)
 
 
-def _take(log: _Log, number: int, message: Json) -> None:
+def _take(log: _Log, number: int, message: Json, place: int = 1) -> None:
     """A message; one that stands again counts as it was written last, in its first place."""
-    message_id = identifier(message.get("id")) or f"line-{number}"
+    own = f"line-{number}" if place == 1 else f"line-{number}-{place}"
+    message_id = identifier(message.get("id")) or own
     if message_id in log.messages:
         log.left_out.add("written again, the last one counts")
     log.messages[message_id] = message
 
 
 def _rewind(log: _Log, to: str | None) -> None:
-    ids = list(log.messages)
-    if to in log.messages:
-        gone = ids[ids.index(to) :]
-        for message_id in gone:
-            del log.messages[message_id]
-        log.left_out.add("rewound", len(gone))
+    while to in log.messages:
+        log.messages.popitem()
+        log.left_out.add("rewound")
 
 
-def _content(log: _Log, problems: list[LineProblem], context: LogContext) -> LogContent:
+def _content(
+    log: _Log, problems: list[LineProblem], context: LogContext, *, cut: bool
+) -> LogContent:
     session = identifier(log.meta.get("sessionId")) or context.path.name.split(".")[0] or "log"
     subagent = kind(log.meta, "kind") == "subagent" and not context.subagents
     events = []
     for message_id, message in log.messages.items():
         speaker = _SPEAKERS.get(kind(message))
-        text = spoken(message.get("content"))
+        text, why = spoken(message.get("content")), None
+        if speaker == "agent":
+            text, why = without_thoughts(text)
         if speaker is None:
             log.left_out.add(f"type {kind(message)}" if kind(message) else "no type")
         elif subagent:
             log.left_out.add(_SUBAGENT)
         elif text is None or text.lstrip().startswith(_FILES):
-            log.left_out.add("tool calls" if message.get("toolCalls") else "nothing said")
+            log.left_out.add(why or ("tool calls" if message.get("toolCalls") else "nothing said"))
         elif speaker == "human" and text.lstrip().startswith(_INJECTED):
             log.left_out.add("injected context")
         else:
@@ -126,18 +136,18 @@ def _content(log: _Log, problems: list[LineProblem], context: LogContext) -> Log
             said = text.partition(_FILES)[0].rstrip() if speaker == "human" else text
             events.append(Event(session, message_id, speaker, said, when))
     note = SessionNote(session, string(log.meta.get("summary")))
-    return LogContent(tuple(events), tuple(problems), log.left_out.counts, (note,))
+    return LogContent(tuple(events), tuple(problems), log.left_out.counts, (note,), cut=cut)
 
 
-def _document(data: bytes) -> Json | None:
+def _document(data: bytes) -> Document | None:
     """The older form: one JSON object over several lines, or on one."""
     if not data.removeprefix(BOM).lstrip().startswith(b"{"):
         return None
     try:
-        whole = parse(data.removeprefix(BOM))
+        found = read_document(data)
     except LineError:
         return None
-    return whole if isinstance(whole, dict) and isinstance(whole.get("messages"), list) else None
+    return found if isinstance(table(found.value).get("messages"), list) else None
 
 
 def _recognises(sample: Sample) -> bool:
@@ -159,4 +169,5 @@ READER = Reader(
     patterns=("**/chats/session-*.jsonl", "**/chats/session-*.json", "session-*.json*"),
     recognises=_recognises,
     read=read_gemini,
+    version=2,
 )

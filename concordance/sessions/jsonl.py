@@ -126,4 +126,5 @@ READER = Reader(
     patterns=("**/*.jsonl",),
     recognises=_recognises,
     read=read_jsonl,
+    version=2,
 )

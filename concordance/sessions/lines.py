@@ -18,8 +18,9 @@ Json = dict[str, Any]
 
 BOM = b"\xef\xbb\xbf"
 UNFINISHED = "the line is not finished yet; it is read next time"
-# Seconds from here on would be after the year 5000: they are milliseconds.
-_MILLISECONDS_FROM = 100_000_000_000
+# Seconds from the first number on would be after the year 5000: they are milliseconds; likewise
+# those are microseconds, and those nanoseconds.
+_PARTS_OF_A_SECOND = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
 
 
 class LineError(Exception):
@@ -33,20 +34,29 @@ class BrokenLineError(LineError):
 def objects(data: bytes) -> Iterator[tuple[int, Json | LineProblem]]:
     """Each line that is not blank, by its number: a JSON object, or what is wrong with it.
 
-    Lines end at LF alone: a JSON string may hold U+2028. A last line without its LF that is no
-    whole JSON value is still being written.
+    A last line without its end that is no whole JSON value is still being written.
     """
-    start = len(BOM) if data.startswith(BOM) else 0
-    number = 0
-    while start <= len(data):
-        end = data.find(b"\n", start)
-        last = end < 0
-        line = data[start:] if last else data[start:end]
-        number += 1
+    for number, line, last in split(data):
         if line.strip():
             yield number, _read(line, number, last=last)
-        if last:
+
+
+def split(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
+    """Each line without its end, by its number, and whether it is the last, which has no end.
+
+    Lines end at LF alone: a JSON string may hold U+2028, and a terminal writes CR within a line.
+    Where there is no LF at all they end at CR.
+    """
+    start = len(BOM) if data.startswith(BOM) else 0
+    sign = b"\r" if b"\n" not in data and b"\r" in data else b"\n"
+    number = 0
+    while start <= len(data):
+        end = data.find(sign, start)
+        number += 1
+        if end < 0:
+            yield number, data[start:], True
             return
+        yield number, data[start:end], False
         start = end + 1
 
 
@@ -111,9 +121,9 @@ def identifier(value: object) -> str | None:
 
 
 def moment(value: object) -> datetime | None:
-    """A time in ISO 8601, or in seconds or milliseconds since 1970; None where it is neither.
+    """A time in ISO 8601, or in seconds since 1970 or thousandths, millionths or so of them.
 
-    One without an offset is taken as UTC.
+    One without an offset is taken as UTC. None where it is no time of the years 1 to 9999.
     """
     try:
         if isinstance(value, str):
@@ -123,8 +133,8 @@ def moment(value: object) -> datetime | None:
             return None
         if not math.isfinite(value) or value <= 0:
             return None
-        seconds = value / 1_000 if value >= _MILLISECONDS_FROM else value
-        return datetime.fromtimestamp(seconds, UTC)
+        parts = next((parts for least, parts in _PARTS_OF_A_SECOND if value >= least), 1)
+        return datetime.fromtimestamp(value / parts, UTC)
     except (ValueError, OverflowError, OSError):
         return None
 

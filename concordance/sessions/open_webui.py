@@ -6,47 +6,45 @@ what a model thought and what tools gave it.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from concordance.sessions.documents import Broken
 from concordance.sessions.events import (
+    MALFORMED,
     Event,
     LeftOut,
     LineProblem,
     LogContent,
     SessionNote,
     Speaker,
-    storable,
 )
 from concordance.sessions.lines import (
-    BOM,
     Json,
-    LineError,
     entries,
     identifier,
     kind,
     moment,
-    parse,
     spoken,
     string,
     table,
 )
-from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
-from concordance.sessions.trees import branch, off_branch
+from concordance.sessions.reader import (
+    LogContext,
+    NotThisFormat,
+    Reader,
+    Sample,
+    whole_document,
+)
+from concordance.sessions.thoughts import without_thoughts
+from concordance.sessions.trees import branch, event_name, off_branch
 
 _SPEAKERS: Final[dict[str, Speaker]] = {"user": "human", "assistant": "agent"}
-# Thoughts and calls of tools stand in the text itself, folded away.
-_FOLDED: Final = re.compile(
-    r"<details\s+type=\"(?:reasoning|tool_calls|code_interpreter)\".*?(?:</details>|\Z)", re.DOTALL
-)
 
 
 def read_open_webui(data: bytes, context: LogContext) -> LogContent:
     """What people and models said, of each chat on its current branch."""
-    try:
-        whole = parse(data.removeprefix(BOM))
-    except LineError as error:
-        raise NotThisFormat(f"no whole JSON document: {error}") from None
+    document = whole_document(data)
+    whole = document.value
     chats = [whole] if isinstance(whole, dict) else whole
     if not isinstance(chats, list):
         raise NotThisFormat("a JSON document without chats")
@@ -55,8 +53,10 @@ def read_open_webui(data: bytes, context: LogContext) -> LogContent:
     left_out = LeftOut()
     notes: list[SessionNote] = []
     for number, chat in enumerate(chats, start=1):
-        inner = table(table(chat).get("chat")) or table(chat)
-        history = table(inner.get("history"))
+        if isinstance(chat, Broken):
+            problems.append(LineProblem(number, chat.reason, unit="chat"))
+            continue
+        inner, history = _inner(chat), _history(chat)
         if not isinstance(history.get("messages"), dict):
             problems.append(LineProblem(number, "no chat: it has no 'history'", unit="chat"))
             continue
@@ -68,37 +68,51 @@ def read_open_webui(data: bytes, context: LogContext) -> LogContent:
         title = string(table(chat).get("title")) or string(inner.get("title"))
         notes.append(SessionNote(session, title))
         events += _chat(session, history, left_out)
-    return LogContent(tuple(events), tuple(problems), left_out.counts, tuple(notes))
+    return LogContent(
+        tuple(events), tuple(problems), left_out.counts, tuple(notes), cut=document.cut
+    )
 
 
 def _chat(session: str, history: Json, left_out: LeftOut) -> list[Event]:
     nodes = history["messages"]
     seen = branch(nodes, history.get("currentId"), "parentId")
-    left_out.add("another branch", len(off_branch(nodes, seen)))
+    for node in off_branch(nodes, seen):
+        left_out.add("another branch" if isinstance(node, dict) else MALFORMED)
     events = []
-    for name in seen:
-        message = table(nodes[name])
+    for number, name in enumerate(seen, start=1):
+        message = nodes[name]
+        if not isinstance(message, dict):
+            left_out.add(MALFORMED)
+            continue
         speaker = _SPEAKERS.get(kind(message, "role"))
-        text = spoken(message.get("content"))
-        if text is not None and speaker == "agent" and "<details" in text:
-            text = string(_FOLDED.sub("", text).strip())
+        text, why = spoken(message.get("content")), None
+        if speaker == "agent":
+            text, why = without_thoughts(text)
         if speaker is None:
             left_out.add(f"role {kind(message, 'role')}" if kind(message, "role") else "no role")
         elif message.get("done") is False:
             left_out.add("not done")
         elif text is None:
-            left_out.add("nothing said")
+            left_out.add(why or "nothing said")
         else:
             when = moment(message.get("timestamp"))
-            events.append(Event(session, storable(name), speaker, text, when))
+            events.append(Event(session, event_name(name, number), speaker, text, when))
     return events
+
+
+def _inner(chat: object) -> Json:
+    """The chat itself; an export wraps it in what the server keeps of it."""
+    return table(table(chat).get("chat")) or table(chat)
+
+
+def _history(chat: object) -> Json:
+    return table(_inner(chat).get("history"))
 
 
 def _recognises(sample: Sample) -> bool:
     whole = sample.document
-    first = table(whole if isinstance(whole, dict) else next(iter(entries(whole)), None))
-    inner = table(first.get("chat")) or first
-    return isinstance(table(inner.get("history")).get("messages"), dict)
+    found = [whole] if isinstance(whole, dict) else entries(whole)
+    return any(isinstance(_history(one).get("messages"), dict) for one in found)
 
 
 READER = Reader(
@@ -107,4 +121,5 @@ READER = Reader(
     patterns=("**/*chat*export*.json", "**/chat-*.json", "**/*open*webui*.json"),
     recognises=_recognises,
     read=read_open_webui,
+    version=2,
 )

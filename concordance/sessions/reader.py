@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
+from concordance.sessions.documents import Document, read_document
 from concordance.sessions.events import LineProblem, LogContent
-from concordance.sessions.lines import BOM, LineError, objects, parse
+from concordance.sessions.lines import BOM, LineError, objects
 
 GROUP = "concordance.session_readers"
 """The entry point group in which other packages name a `Reader`."""
@@ -65,14 +66,23 @@ class Sample:
 
     @cached_property
     def document(self) -> Any:
-        """The whole as one JSON value; None where it is none."""
+        """The file as one JSON value, as much of it as can be read; None where it is none."""
+        return self._document[0]
+
+    @property
+    def damage(self) -> str | None:
+        """Why the file, which begins like a JSON document, is none."""
+        return self._document[1]
+
+    @cached_property
+    def _document(self) -> tuple[Any, str | None]:
         head = self.data[:64].removeprefix(BOM).lstrip()
         if not head.startswith((b"[", b"{")):
-            return None
+            return None, None
         try:
-            return parse(self.data.removeprefix(BOM))
-        except LineError:
-            return None
+            return read_document(self.data).value, None
+        except LineError as error:
+            return None, str(error)
 
     @cached_property
     def text(self) -> str:
@@ -89,6 +99,18 @@ class Sample:
                 return len(self.data)
             end = found + 1
         return end
+
+
+def whole_document(data: bytes) -> Document:
+    """One JSON value, for a reader whose format is one JSON document; see `read_document`.
+
+    Raises:
+        NotThisFormat: Nothing of it can be read.
+    """
+    try:
+        return read_document(data)
+    except LineError as error:
+        raise NotThisFormat(f"no whole JSON document: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

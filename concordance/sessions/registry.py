@@ -21,9 +21,10 @@ from concordance.sessions import (
     open_webui,
     slack,
 )
-from concordance.sessions.events import LineProblem, LogContent
-from concordance.sessions.lines import BOM, UNFINISHED
+from concordance.sessions.events import LineProblem, LogContent, storable
+from concordance.sessions.lines import BOM, UNFINISHED, BrokenLineError, LineError, parse
 from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
+from concordance.text.decoding import foreign_mark
 
 BUILT_IN: Final[tuple[Reader, ...]] = (
     jsonl.READER,
@@ -37,7 +38,6 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
     aider.READER,
 )
 MOST_KEYS_SHOWN: Final = 8
-LONGEST_SHOWN: Final = 60
 
 
 def by_name(others: Sequence[Reader] = ()) -> dict[str, Reader]:
@@ -49,15 +49,19 @@ def detect(data: bytes, name: str, readers: Mapping[str, Reader]) -> Reader:
     """The reader whose format a log has.
 
     Raises:
-        NotThisFormat: No reader recognises it; the message says what was seen.
+        NotThisFormat: No reader recognises it; the message says what was seen. The names in it
+            are whole, so that a secret among them can be known as one: shorten it afterwards.
     """
     sample = Sample(data, name)
     # The program's own first, in their order; a reader of another package must not take their logs.
     own = [reader for reader in BUILT_IN if readers.get(reader.name) is reader]
     rest = [reader for reader in readers.values() if reader not in own]
-    for reader in (*own, *rest):
+    foreign = foreign_mark(data)
+    for reader in [*own, *rest] if foreign is None else rest:
         if reader.recognises(sample):
             return reader
+    if foreign is not None:
+        raise NotThisFormat(_not_utf8(foreign))
     raise NotThisFormat(f"no known format of session logs: {_seen(sample)}")
 
 
@@ -74,19 +78,36 @@ def read(
     """
     if not data.removeprefix(BOM).strip():
         return named, LogContent(())
-    if named is None and _only_begun(data):
-        return None, LogContent((), (LineProblem(1, UNFINISHED, unfinished=True),))
-    reader = detect(data, context.name, readers) if named is None else readers[named]
+    if named is None:
+        try:
+            reader = detect(data, context.name, readers)
+        except NotThisFormat:
+            if _only_begun(data):
+                return None, LogContent((), (LineProblem(1, UNFINISHED, unfinished=True),))
+            raise
+        return reader.name, reader.read(data, context)
+    reader, foreign = readers[named], foreign_mark(data)
+    if foreign is not None and reader in BUILT_IN:
+        raise NotThisFormat(_not_utf8(foreign))
     return reader.name, reader.read(data, context)
 
 
 def _only_begun(data: bytes) -> bool:
     """Whether there is one line, not ended, that begins like an object and is none yet."""
     head = data.removeprefix(BOM)
-    if b"\n" in head or not head.startswith(b'{"'):
+    if b"\n" in head or b"\r" in head.rstrip() or not head.startswith(b'{"'):
         return False
-    sample = Sample(data, "log")
-    return sample.document is None
+    try:
+        parse(head)
+    except BrokenLineError:
+        return True
+    except LineError:
+        return False  # it is whole, and no value that can be read
+    return False
+
+
+def _not_utf8(mark: str) -> str:
+    return f"not UTF-8: the file starts with the mark of {mark}"
 
 
 def _seen(sample: Sample) -> str:
@@ -100,6 +121,8 @@ def _seen(sample: Sample) -> str:
         return f"a JSON list of {len(whole):,}{inner}"
     if sample.lines:
         return f"JSON lines, the first object with {_keys(sample.lines[0])}"
+    if sample.damage is not None:
+        return f"no whole JSON document: {sample.damage}"
     if b"\0" in sample.data[:4_096]:
         return "binary data"
     return "text that is no JSON" if sample.text.isprintable() or "\n" in sample.text else "bytes"
@@ -108,6 +131,6 @@ def _seen(sample: Sample) -> str:
 def _keys(value: Mapping[str, object]) -> str:
     if not value:
         return "no keys"
-    shown = [repr(key[:LONGEST_SHOWN]) for key in list(value)[:MOST_KEYS_SHOWN]]
+    shown = [f"'{' '.join(storable(key).split())}'" for key in list(value)[:MOST_KEYS_SHOWN]]
     more = ", …" if len(value) > MOST_KEYS_SHOWN else ""
     return f"the keys {', '.join(shown)}{more}"

@@ -12,19 +12,24 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from concordance.sessions.documents import Broken, read_document
 from concordance.sessions.events import Event, LeftOut, LineProblem, LogContent, SessionNote
 from concordance.sessions.lines import (
-    BOM,
     Json,
     LineError,
     entries,
     kind,
     moment,
-    parse,
     string,
     table,
 )
-from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
+from concordance.sessions.reader import (
+    LogContext,
+    NotThisFormat,
+    Reader,
+    Sample,
+    whole_document,
+)
 
 USERS: Final = "../users.json"
 _SAID: Final = ("", "bot_message", "thread_broadcast", "me_message", "file_share", "file_comment")
@@ -41,10 +46,8 @@ def read_slack(data: bytes, context: LogContext) -> LogContent:
     """What people and bots said in a channel on a day, with names in place of ids."""
     if context.path.name in _BESIDE:
         return LogContent((), beside="it stands beside the channels of an export")
-    try:
-        whole = parse(data.removeprefix(BOM))
-    except LineError as error:
-        raise NotThisFormat(f"no whole JSON document: {error}") from None
+    document = whole_document(data)
+    whole = document.value
     if not isinstance(whole, list):
         raise NotThisFormat("a JSON document that is no list of messages")
     channel = context.path.parent.name or context.path.stem
@@ -54,7 +57,8 @@ def read_slack(data: bytes, context: LogContext) -> LogContent:
     left_out = LeftOut()
     for number, message in enumerate(whole, start=1):
         if not isinstance(message, dict) or not string(message.get("ts")):
-            problems.append(LineProblem(number, "no message: it has no 'ts'", unit="entry"))
+            told = message.reason if isinstance(message, Broken) else "no message: it has no 'ts'"
+            problems.append(LineProblem(number, told, unit="entry"))
             continue
         why = _left_out(message)
         text = None if why else _text(message, names)
@@ -62,9 +66,8 @@ def read_slack(data: bytes, context: LogContext) -> LogContent:
             left_out.add(why or "nothing said")
             continue
         events.append(_event(channel, message, text, names))
-    return LogContent(
-        tuple(events), tuple(problems), left_out.counts, (SessionNote(channel, f"#{channel}"),)
-    )
+    notes = (SessionNote(channel, f"#{channel}"),)
+    return LogContent(tuple(events), tuple(problems), left_out.counts, notes, cut=document.cut)
 
 
 def _event(channel: str, message: Json, text: str, names: Mapping[str, str]) -> Event:
@@ -132,7 +135,7 @@ def _author(message: Json, names: Mapping[str, str]) -> str | None:
 def _names(beside: Mapping[str, bytes]) -> dict[str, str]:
     """The names of users by their ids, where the list of users could be read."""
     try:
-        users = parse(beside.get(USERS, b"[]").removeprefix(BOM))
+        users = read_document(beside.get(USERS, b"[]")).value
     except LineError:
         return {}
     found = {}
@@ -156,7 +159,7 @@ def _time(at: str) -> datetime | None:
 
 
 def _recognises(sample: Sample) -> bool:
-    found = [table(entry) for entry in entries(sample.document)[:20]]
+    found = [table(entry) for entry in entries(sample.document)]
     if sample.path.name in _BESIDE:
         return any("id" in entry or "user_id" in entry for entry in found) or sample.document == []
     if sample.document == [] and _DAY.fullmatch(sample.path.name):
@@ -170,5 +173,6 @@ READER = Reader(
     patterns=("**/[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json",),
     recognises=_recognises,
     read=read_slack,
+    version=2,
     beside=(USERS,),
 )

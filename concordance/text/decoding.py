@@ -57,14 +57,24 @@ def decode(data: bytes) -> SourceText | Unreadable:
         return Unreadable("empty", "the file has no bytes")
     if data.startswith(_LFS_PREFIX) and len(data) <= _LFS_LIMIT:
         return _lfs_pointer(data)
-    for mark, encoding in _FOREIGN_MARKS:
-        if data.startswith(mark):
-            return Unreadable("failed", f"not UTF-8: the file starts with the mark of {encoding}")
+    foreign = foreign_mark(data)
+    if foreign is not None:
+        return Unreadable("failed", f"not UTF-8: the file starts with the mark of {foreign}")
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         return _not_utf8(data, error.start)
     return _without_nuls(text)
+
+
+def foreign_mark(data: bytes) -> str | None:
+    """The encoding whose byte order mark a file starts with, where it is not UTF-8."""
+    return next((encoding for mark, encoding in _FOREIGN_MARKS if data.startswith(mark)), None)
+
+
+def looks_binary(data: bytes) -> bool:
+    """Whether a text, in UTF-8, has more NULs than are forgiven; see `MAX_NULS`."""
+    return data.count(b"\0") > max(MAX_NULS, len(data) // 100)
 
 
 def _lfs_pointer(data: bytes) -> Unreadable:

@@ -206,6 +206,43 @@ def test_a_turn_of_a_session_can_be_right(make_index: IndexMaker, tmp_path: Path
     assert right.startswith("session talk#")
 
 
+@pytest.mark.parametrize("form", ["{}", "e{}", "line-{}", "1893556801.00010{}"])
+def test_a_turn_within_a_passage_can_be_right(
+    make_index: IndexMaker, tmp_path: Path, form: str
+) -> None:
+    source = GitSource.make(tmp_path / "s", {"docs/a.md": "# A\n\nNothing of it.\n"})
+    said = [
+        *(("chat.message", "What of the otter by the quay?"), ("agent.response", "It sleeps.")),
+        *(("chat.message", "Which port has it?"), ("agent.response", "5432")),
+        *(("agent.response", "That one."), ("agent.response", "Yes")),
+        *(("chat.message", "And who feeds it there?"), ("agent.response", "Nobody does.")),
+    ]
+    talk = [
+        event("talk", n, text, type=kind, event_id=form.format(n))
+        for n, (kind, text) in enumerate(said)
+    ]
+    other = [
+        event("other", n, text, type=kind, event_id=name)
+        for n, (name, (kind, text)) in enumerate(zip(("c", "a", "b", "d"), said[2:], strict=False))
+    ]
+    write_log(tmp_path / "logs" / "talk.jsonl", [*talk, *other])
+    sessions = (SessionSource(path=tmp_path / "logs"),)
+    index = make_index(Project(slug="s", path=source.path, sessions=sessions))
+    reindex(index, "s")
+    index.record_question("s", "which port?", f"session talk#{form.format(4)}")
+    index.export_questions("s", tmp_path / "own")
+    own = read_set(tmp_path / "own")
+    (right,) = own.relevant["q1"]
+    (entry,) = [e for e in own.corpus if e.id == right]
+    assert entry.text == "Which port has it?\n\n5432\n\nThat one.\n\nYes"
+    for none in (form.format(9), "x-4", "4.5.6"):
+        with pytest.raises(BadRecord, match="has no passage at"):
+            index.record_question("s", "which port?", f"session talk#{none}")
+    # Ids that are no numbers say nothing of their order.
+    with pytest.raises(BadRecord, match="has no passage at"):
+        index.record_question("s", "which port?", "session other#a")
+
+
 @pytest.mark.parametrize(
     ("question", "right", "said"),
     [

@@ -16,6 +16,7 @@ from concordance.index import Index
 from concordance.models import CoverageState, Scope, SearchRequest, SessionOrigin
 from concordance.settings import Project, SessionSource
 from tests.conftest import IndexMaker
+from tests.planted import planted
 from tests.postgres.driver import ask, covered, documents_of, names_of, needs, passages_of, reindex
 from tests.session_logs import ANSWER, EXAMPLES, GROWN, QUESTION, Example
 from tests.sources import GitSource, event, write_log
@@ -209,6 +210,128 @@ def test_a_document_that_is_half_written_deletes_nothing(
     reindex(index)
     assert covered(index, Scope.SESSION).state is CoverageState.COMPLETE
     assert "signals" in turns(database_url)["gpt-1"][1]
+
+
+def test_an_export_that_breaks_off_is_read_as_far_as_it_is_whole_and_loses_nothing(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    slack = next(e for e in EXAMPLES if e.format == "slack")
+    path = lay(logs, slack, slack.data[:-60])
+    index = make()
+    reindex(index)
+    assert turns(database_url) == {"general": [QUESTION]}
+    said = covered(index, Scope.SESSION)
+    assert (said.state, said.failed, said.turns) == (CoverageState.PARTIAL, 1, 1)
+    assert "entry 3: the document breaks off at line 1, character" in said.reason
+    path.write_bytes(slack.data)
+    reindex(index)
+    assert turns(database_url) == {"general": [QUESTION, ANSWER]}
+    assert covered(index, Scope.SESSION).state is CoverageState.COMPLETE
+    before = rows(database_url)
+    path.write_bytes(slack.data[:-61])
+    for full in (False, True):
+        reindex(index, scopes=[Scope.SESSION], full=full)
+        assert "what was read of it before stays" in covered(index, Scope.SESSION).reason
+        assert rows(database_url) == before
+    path.write_bytes(slack.data.replace(b"heartbeats", b"signals"))
+    reindex(index)
+    assert "signals" in turns(database_url)["general"][1]
+
+
+def test_a_bad_entry_of_an_export_is_a_row_with_its_number_and_reason(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    for example in EXAMPLES:
+        if example.format in ("chatgpt", "open-webui", "cline", "slack"):
+            lay(logs, example, b'[{"a": \\q},' + example.data.lstrip()[1:])
+    reindex(make())
+    found = turns(database_url)
+    assert list(found.values()) == [[QUESTION, ANSWER]] * 4
+    failed = [name for name, kind in names_of(database_url).items() if kind == "session failed"]
+    assert sorted(Path(name).name for name in failed) == [
+        "2030-01-02.json#entry 1",
+        "chat-export-1.json#chat 1",
+        "conversations.json#conversation 1",
+        "ui_messages.json#entry 1",
+    ]
+
+
+def test_a_secret_in_a_name_that_is_told_is_replaced_before_the_name_is_cut(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    logs.mkdir()
+    secret = planted()["github"][1]
+    long = f"{'x' * 48} {secret}"
+    (logs / "a.jsonl").write_text(json.dumps({long: 1}) + "\n")
+    write_log(logs / "b.jsonl", [event("s", 1, "the otter said"), {"type": long}])
+    (logs / "c.jsonl").write_text(json.dumps({f"{'y' * 2_000}": 1}) + "\n")
+    index = make()
+    reindex(index)
+    shown = json.dumps(
+        ask(database_url, "select refused, left_out, problems from session_logs")
+        + ask(database_url, "select reason from documents where reason is not null")
+        + [covered(index, Scope.SESSION).model_dump(mode="json")]
+    )
+    assert not any(secret[at : at + 8] in shown for at in range(len(secret) - 8))
+    assert f"{'x' * 48} [secret: github token]" in shown
+    assert "y" * 600 not in shown
+    assert covered(index, Scope.SESSION).turns_left_out == {f"{'x' * 48} [secret: g…": 1}
+
+
+HOSTILE: tuple[bytes, ...] = (
+    b"",
+    b"[]",
+    b"{}",
+    b"null",
+    b"[null]",
+    b"x" * 1_000_000,
+    b"[" * 100_000,
+    b"[" * 100_000 + b"]" * 100_000,
+    b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    b'{"type":"user","a":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
+    b"\0" * 1_000,
+    b"\xff\xfe[\0]\0",
+    b'[{"type":"message","ts":"1.1","text":"\\ud800 \\u0000"},{"type":"message","ts":NaN}]',
+    b'[{"mapping":{"\\u0000":{"message":{"author":{"role":"user"},"content":{"parts":["a"]}}}}}]',
+    b'[{"ts":Infinity,"type":"say","say":"text","text":"<think>"}]',
+    b"#### \xff\n\n```\n\xfe\r\r\0",
+)
+
+
+def test_no_bytes_under_any_name_end_a_run_or_are_lost_silently(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    names = [Path(example.name) for example in EXAMPLES]
+    for number, data in enumerate(HOSTILE):
+        for name in names:
+            path = logs / str(number) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    good = lay(logs, EXAMPLES[0])
+    index = make(pattern="**/*")
+    reindex(index, embed=False)
+    assert turns(database_url)[EXAMPLES[0].sessions[0]] == [QUESTION, ANSWER]
+    found = ask(
+        database_url,
+        "select path, turns, left_out, refused, beside, problems from session_logs",
+    )
+    assert len(found) == len(HOSTILE) * len(names) + 1
+    for row in found:
+        told = row["turns"] or row["left_out"] or row["refused"] or row["problems"]
+        empty = Path(row["path"]).read_bytes() in (b"", b"[]")
+        assert told or empty or row["path"] == str(good), row
+    assert covered(index, Scope.SESSION).state is CoverageState.PARTIAL
+
+
+def test_turns_are_counted_once_each_however_often_an_id_stands(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    write_log(logs / "a.jsonl", [event("s", n % 2, f"turn {n} of the otter") for n in range(6)])
+    index = make()
+    reindex(index)
+    said = covered(index, Scope.SESSION)
+    assert said.turns == len(turns(database_url)["s"]) == 2
+    assert said.turns_left_out == {"repeats an id, the last one counts": 4}
 
 
 def test_a_named_format_is_kept_to(

@@ -91,6 +91,20 @@ def test_the_rows_of_a_query_are_sessions_in_the_order_of_their_times(
     }
 
 
+@pytest.mark.parametrize("when", ["infinity", "-infinity", "0044-03-15 BC", "12000-01-01"])
+def test_a_time_that_python_has_no_value_for_costs_its_row_alone(
+    made: Any, chat: psycopg.Connection[Any], when: str
+) -> None:
+    chat.execute("insert into chat.events values ('tea', 9, 'q', 'Late?', %s)", [when])
+    # Columns that nobody reads may hold such values as well.
+    more = "as title, 'infinity'::date as noted, '[-infinity,infinity]'::tstzrange as span"
+    index = made(query=QUERY.replace("as title", more))
+    reindex(index)
+    said = covered(index, Scope.SESSION)
+    assert (said.state, said.failed, said.turns) == (CoverageState.PARTIAL, 1, 3)
+    assert "'occurred_at' is no ISO 8601 time" in said.reason
+
+
 def test_a_second_run_writes_nothing_and_new_rows_alone_are_added(
     made: Any, chat: psycopg.Connection[Any], database_url: str
 ) -> None:

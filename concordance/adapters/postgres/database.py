@@ -26,6 +26,7 @@ from concordance.errors import (
     DatabaseUnsuitable,
     UsageError,
 )
+from concordance.text.scrubbing import Scrubber
 from sql import queries
 
 Row = TypeVar("Row")
@@ -86,7 +87,8 @@ def translate(  # noqa: PLR0911 - one case a kind of error
 ) -> ConcordanceError:
     """The driver's error as one of ours, with the server's own first line and nothing secret."""
     said = (error.diag.message_primary or str(error).strip().split("\n")[0]).strip()
-    said = said[:MOST_SAID]  # a server may quote the text that it could not take
+    # A server may quote the text that it could not take; half a secret is not known as one.
+    said = Scrubber().text(said)[:MOST_SAID]
     match error:
         case pg.DeadlockDetected() | pg.SerializationFailure():
             return DatabaseConflict(f"Postgres could not run two transactions at once: {said}")

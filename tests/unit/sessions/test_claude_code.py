@@ -153,3 +153,24 @@ def test_a_session_in_which_nobody_spoke_is_known_all_the_same() -> None:
     found = read(line("assistant", TEXT, isSidechain=True))
     assert [note.session_id for note in found.notes] == ["s"]
     assert found.events == ()
+
+
+def test_a_part_of_an_answer_that_ends_like_the_one_before_is_kept() -> None:
+    lines = [
+        line("assistant", text, uuid, message={"id": "m"})
+        for uuid, text in (("a1", "It is ok."), ("a2", "ok."), ("a3", "ok."))
+    ]
+    found = read(*lines)
+    assert [e.text for e in found.events] == ["It is ok.\n\nok."]
+    assert found.left_out == {"goes on with the answer before": 2}
+
+
+def test_a_branch_that_a_rewind_left_stays_in_as_parallel_calls_look_the_same() -> None:
+    found = read(
+        line("user", "One?", "u1", parentUuid=None),
+        line("assistant", "1", "a1", parentUuid="u1"),
+        line("user", "Two?", "u2", parentUuid="a1"),
+        line("assistant", "2", "a2", parentUuid="u2"),
+        line("user", "Three?", "u3", parentUuid="a1"),
+    )
+    assert [e.text for e in found.events] == ["One?", "1", "Two?", "2", "Three?"]

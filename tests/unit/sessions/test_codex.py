@@ -179,3 +179,72 @@ def test_the_oldest_logs_have_no_envelope() -> None:
         {"type": "reasoning", "summary": []},
     )
     assert [(e.session_id, e.text) for e in found.events] == [("s", "Why?"), ("s", "So.")]
+
+
+# --- what stands as an event and as a response ------------------------------------------------
+
+
+def user(text: str) -> dict[str, Any]:
+    return record("event_msg", type="user_message", message=text)
+
+
+def agent(text: str) -> dict[str, Any]:
+    return record("event_msg", type="agent_message", message=text)
+
+
+E, R, A, B = user("Ok"), message("user", "Ok"), agent("Done."), message("assistant", "Done.")
+ORDERS: list[tuple[str, list[dict[str, Any]], list[str]]] = [
+    ("event first", [E, R, A, B], ["Ok", "Done."]),
+    ("response first", [R, E, B, A], ["Ok", "Done."]),
+    ("crossed", [E, R, B, A], ["Ok", "Done."]),
+    ("with what is no speech between", [R, record("turn_context"), E, B, record("compaction"), A],
+     ["Ok", "Done."]),
+    ("with injected context between", [E, message("user", "<environment_context>x"), R, A, B],
+     ["Ok", "Done."]),
+    ("the agent in responses alone", [E, R, B], ["Ok", "Done."]),
+    ("the person in responses alone", [R, A, B], ["Ok", "Done."]),
+    ("the same again", [E, R, B, E, R, B], ["Ok", "Done.", "Ok", "Done."]),
+    ("the same again without an answer", [E, R, E, R, B], ["Ok", "Ok", "Done."]),
+    ("the same again, events first", [E, E, R, R, B], ["Ok", "Ok", "Done."]),
+    ("the same again, in responses alone", [R, R, B, B], ["Ok", "Ok", "Done.", "Done."]),
+    ("first as a response alone, then as both", [R, B, E, R, B], ["Ok", "Done.", "Ok", "Done."]),
+    ("first as both, then as a response alone", [E, R, B, R, B], ["Ok", "Done.", "Ok", "Done."]),
+    ("a log that an older version began", [R, B, E, R, A, B], ["Ok", "Done.", "Ok", "Done."]),
+    ("lines that are broken otherwise", [user("Ok\n"), R, B], ["Ok\n", "Done."]),
+    ("a message and an item", [E, item("UserMessage", "Ok", "u"), A,
+     item("AgentMessage", "Done.", "a")], ["Ok", "Done."]),
+    ("all three", [R, E, item("UserMessage", "Ok", "u"), item("AgentMessage", "Done.", "a"), A, B],
+     ["Ok", "Done."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "lines", "said"), ORDERS, ids=[what for what, *_ in ORDERS])
+def test_an_event_and_a_response_of_one_turn_are_one(
+    what: str, lines: list[dict[str, Any]], said: list[str]
+) -> None:
+    found = read(meta(), *lines)
+    assert texts(found) == said
+    assert len(found.events) + sum(found.left_out.values()) == len(lines) + 1
+
+
+def test_an_event_and_a_response_of_two_turns_are_two() -> None:
+    for end in ("task_complete", "turn_aborted"):
+        found = read(meta(), E, record("event_msg", type=end), R)
+        assert texts(found) == ["Ok", "Ok"]
+    assert texts(read(meta(), E, record("session_meta", id="t"), R)) == ["Ok", "Ok"]
+
+
+def test_where_both_sides_speak_in_events_other_responses_are_counted_as_such() -> None:
+    found = read(meta(), E, message("user", "a skill, put in"), R, A, B)
+    assert texts(found) == ["Ok", "Done."]
+    assert found.left_out["in the responses alone"] == 1
+
+
+def test_a_turn_in_three_kinds_of_record_is_rolled_back_as_one() -> None:
+    both = [R, E, item("UserMessage", "Ok", "u"), B, A]
+    back = record("event_msg", type="thread_rolled_back", num_turns=1)
+    found = read(meta(), user("First"), agent("1"), *both, back)
+    assert texts(found) == ["First", "1"]
+    assert found.left_out["rolled back"] == 5
+    found = read(meta(), E, R, A, E, R, A, back)
+    assert texts(found) == ["Ok", "Done."]

@@ -77,6 +77,15 @@ def test_gemini_the_last_writing_counts_and_a_rewind_takes_back() -> None:
     assert found.left_out["rewound"] == 2
 
 
+def test_gemini_messages_that_are_set_anew_without_ids_are_all_kept() -> None:
+    messages: list[Any] = [{"type": "user", "content": text} for text in ("one", "two")]
+    data = lines(HEAD, {"id": "9", "type": "user", "content": "gone"}, {"$set": {"messages": []}})
+    data += lines({"$set": {"messages": [*messages, 7]}})
+    found = read(gemini.READER, data)
+    assert said(found) == [("human", "one"), ("human", "two")]
+    assert found.left_out == {"head of the log": 1, "$set": 2, "rewound": 1, "malformed": 1}
+
+
 def test_gemini_older_sessions_are_one_document() -> None:
     whole = HEAD | {"messages": [{"id": "1", "type": "user", "content": "Why?"}, 7]}
     found = read(gemini.READER, json.dumps(whole, indent=2).encode())

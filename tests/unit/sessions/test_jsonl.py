@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from concordance.indexing.build import problem_document, session_document
 from concordance.sessions.events import Event, LineProblem, group_sessions
 from concordance.sessions.jsonl import read_jsonl
+from concordance.sessions.lines import moment
 from concordance.text.cutting import ChunkSizes
 
 SHARED = Path(__file__).parents[4] / "shared" / "sessions" / "synthetic"
@@ -154,6 +155,13 @@ def test_lines_end_at_line_feeds_alone(mark: str) -> None:
     assert event(data.encode()).text == text
 
 
+def test_where_no_line_ends_at_a_line_feed_they_end_at_carriage_returns() -> None:
+    data = (line(1) + b"oops\n" + line(2) + line(3)[:20]).replace(b"\n", b"\r")
+    content = read_jsonl(data)
+    assert [e.event_id for e in content.events] == ["e1", "e2"]
+    assert [(p.line, p.unfinished) for p in content.problems] == [(2, False), (4, True)]
+
+
 def test_what_postgres_can_not_store_is_replaced_one_for_one() -> None:
     data = rb'{"session_id":"s\u0000","event_id":"e\ud800","type":"chat.message",'
     data += rb'"text":"nul \u0000, half \udc00, whole \ud83d\ude00","title":"t\u0000"}'
@@ -266,6 +274,32 @@ def test_a_time_without_offset_is_utc_wherever_the_machine_stands(
 def test_a_time_out_of_range_is_a_problem_and_no_crash(given_time: str) -> None:
     (problem,) = problems(line(occurred_at=given_time))
     assert "no ISO 8601 time" in problem.reason
+
+
+@pytest.mark.parametrize(
+    ("given_time", "expected"),
+    [
+        (1_893_456_000, datetime(2030, 1, 1, tzinfo=UTC)),
+        (1_893_456_000.25, datetime(2030, 1, 1, microsecond=250_000, tzinfo=UTC)),
+        (1_893_456_000_000, datetime(2030, 1, 1, tzinfo=UTC)),
+        (1_893_456_000_000_000, datetime(2030, 1, 1, tzinfo=UTC)),
+        (1_893_456_000_000_000_000, datetime(2030, 1, 1, tzinfo=UTC)),
+        (99_999_999_999, datetime(5138, 11, 16, 9, 46, 39, tzinfo=UTC)),
+        (0, None),
+        (-1, None),
+        (10**400, None),
+        (1e300, None),
+        (float("nan"), None),
+        (float("inf"), None),
+        (True, None),
+        ("0000-01-01", None),
+        ([], None),
+    ],
+)
+def test_a_number_is_a_time_in_seconds_or_parts_of_them(
+    given_time: object, expected: datetime | None
+) -> None:
+    assert moment(given_time) == expected
 
 
 # --- anything --------------------------------------------------------------------------------

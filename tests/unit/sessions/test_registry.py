@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concordance.sessions.events import LogContent, by_session
+from concordance.sessions.events import LeftOut, LogContent, by_session
 from concordance.sessions.reader import LogContext, NotThisFormat, Reader
 from concordance.sessions.registry import BUILT_IN, by_name, read
+from tests.planted import planted
 from tests.session_logs import EXAMPLES, Example
 
 READERS = by_name()
@@ -83,6 +84,35 @@ def test_a_reader_of_another_package_can_not_take_a_name() -> None:
     assert by_name([other])["codex"] is not other
 
 
+def test_names_that_were_seen_are_whole_so_that_a_secret_is_known_as_one() -> None:
+    key = f"{'x' * 50} {planted()['github'][1]}"
+    with pytest.raises(NotThisFormat) as refused:
+        read(json.dumps({key: 1}).encode(), LogContext("x"), READERS)
+    assert key in str(refused.value)
+    left_out = LeftOut()
+    left_out.add(f"type {key}")
+    assert left_out.counts == {f"type {key}": 1}
+
+
+@pytest.mark.parametrize("data", [b'{"a":' * 100_000 + b"1" + b"}" * 100_000, b'{"a": "\xff"}'])
+def test_a_whole_line_that_can_not_be_read_is_not_waited_for(data: bytes) -> None:
+    with pytest.raises(NotThisFormat, match="no whole JSON document"):
+        read(data, LogContext("x"), READERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "format_"),
+    [
+        ("export/conversations.json", "chatgpt"),
+        ("tasks/1/ui_messages.json", "cline"),
+        ("export/general/2030-01-02.json", "slack"),
+    ],
+)
+def test_an_export_of_nothing_holds_nothing(name: str, format_: str) -> None:
+    named, found = read(b"[]", LogContext(name), READERS)
+    assert (named, found.events, found.problems) == (format_, (), ())
+
+
 # --- anything --------------------------------------------------------------------------------
 
 VALUES = st.recursive(
@@ -151,3 +181,33 @@ def test_a_log_that_is_cut_anywhere_does_no_more_than_be_refused(data: st.DataOb
     for bytes_ in (example.data[:cut], bytes(harmed)):
         with suppress(NotThisFormat):
             check(read(bytes_, LogContext(example.name), READERS)[1])
+
+
+@given(st.lists(VALUES, max_size=6))
+def test_every_entry_of_a_list_is_in_or_out_or_failed(values: list[Any]) -> None:
+    data = json.dumps(values).encode()
+    for named in ("cline", "slack"):
+        found = read(data, LogContext("logs/x.json"), READERS, named)[1]
+        counted = len(found.events) + sum(found.left_out.values()) + len(found.problems)
+        assert counted == len(values)
+
+
+@given(st.lists(VALUES, max_size=6), st.booleans())
+def test_every_line_of_a_log_is_in_or_out_or_failed(values: list[Any], subagents: bool) -> None:
+    data = "".join(json.dumps(value) + "\n" for value in values).encode()
+    for named in ("jsonl", "claude-code", "codex"):
+        found = read(data, LogContext("logs/x", {}, subagents), READERS, named)[1]
+        counted = len(found.events) + sum(found.left_out.values()) + len(found.problems)
+        assert counted == len(values)
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), VALUES), VALUES)
+def test_every_message_of_a_tree_is_in_or_out(messages: dict[str, Any], last: Any) -> None:
+    chat = {"history": {"messages": messages, "currentId": last}}
+    found = read(json.dumps(chat).encode(), LogContext("x"), READERS, "open-webui")[1]
+    assert len(found.events) + sum(found.left_out.values()) == len(messages)
+    nodes = {"mapping": messages, "current_node": last}
+    found = read(json.dumps(nodes).encode(), LogContext("x"), READERS, "chatgpt")[1]
+    silent = [m for m in messages.values() if isinstance(m, dict) and not m.get("message", None)]
+    counted = len(found.events) + sum(found.left_out.values())
+    assert len(messages) - len(silent) <= counted <= len(messages)
