@@ -7,6 +7,8 @@ Messages say what was wrong; `hint` says what to do. Neither may hold a secret.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class ConcordanceError(Exception):
     """The root of the tree: something went wrong that a person can act on."""
@@ -18,6 +20,12 @@ class ConcordanceError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}. {self.hint}" if self.hint else self.message
+
+    def scrub(self, scrubbed: Callable[[str], str]) -> None:
+        """Say the same without the secrets that `scrubbed` replaces."""
+        self.message = scrubbed(self.message)
+        self.hint = None if self.hint is None else scrubbed(self.hint)
+        self.args = (self.message, self.hint)
 
 
 class Retryable(ConcordanceError):

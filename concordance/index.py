@@ -153,9 +153,8 @@ class Index:
         return self._resources.credential(project)
 
     def remote_head(self, slug: str) -> RemoteHead:
-        """The branch and commit that a project's remote is at now."""
-        at, project = self._resources, self._resources.project(slug)
-        return at.mirror.remote_head(project.location, project.branch, at.credential(project))
+        """The branch, without its secrets, and the commit that a project's remote is at now."""
+        return surveying.remote_head(self._resources, self._resources.project(slug))
 
     def check_language(self, slug: str) -> None:
         """Raise SettingsError unless the server can analyse the project's language."""

@@ -14,7 +14,7 @@ from concordance.adapters.environment import read_session_url
 from concordance.adapters.log_folder import LogFile
 from concordance.adapters.session_query import SessionQuery
 from concordance.adapters.session_readers import check_format
-from concordance.resources import Resources
+from concordance.resources import Resources, scrubs_errors
 from concordance.sessions.reader import Reader
 from concordance.settings import Project, SessionSource
 
@@ -54,6 +54,7 @@ class Listed:
         return f"logs-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
 
+@scrubs_errors
 def list_sources(resources: Resources, project: Project) -> Listed:
     """The logs that a project's sources name.
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from concordance.adapters.clock import utc_now
 from concordance.adapters.embedded_postgres import EmbeddedPostgres
@@ -25,7 +27,7 @@ from concordance.adapters.postgres.schema import migrate
 from concordance.adapters.reranking import Reranker, open_reranker
 from concordance.adapters.secret_scanner import kingfisher
 from concordance.adapters.session_readers import known_readers
-from concordance.errors import ProviderError, SettingsError, UnknownProject
+from concordance.errors import ProviderError, SettingsError, SourceError, UnknownProject
 from concordance.sessions.reader import Reader
 from concordance.settings import Configuration, Project, Settings
 from concordance.text.scrubbing import Scrubber
@@ -34,6 +36,8 @@ EMBEDDED_DATABASE = "concordance"
 # A provider that was just found to be down is not asked again by the next project of the run.
 BREAKER_SECONDS = 60.0
 
+P = ParamSpec("P")
+R = TypeVar("R")
 CredentialSource = Callable[[Project], Credential | None]
 
 
@@ -184,3 +188,19 @@ def open_server(settings: Settings) -> tuple[EmbeddedPostgres | None, str]:
         return None, settings.database_url.get_secret_value()
     server = EmbeddedPostgres(settings.home)
     return server, create_database(server.start(), EMBEDDED_DATABASE)
+
+
+def scrubs_errors(
+    step: Callable[Concatenate[Resources, Project, P], R],
+) -> Callable[Concatenate[Resources, Project, P], R]:
+    """A step whose errors name no secret, where a branch or a folder is named by one."""
+
+    @wraps(step)
+    def told(resources: Resources, project: Project, /, *args: P.args, **more: P.kwargs) -> R:
+        try:
+            return step(resources, project, *args, **more)
+        except SourceError as error:
+            error.scrub(resources.scrubber(project).text)
+            raise
+
+    return told

@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from concordance.adapters.git import RemoteHead
 from concordance.adapters.postgres import coverage, projects
 from concordance.errors import ConcordanceError
 from concordance.indexing.turns import TURNS_VERSION
 from concordance.listing import list_sources
 from concordance.models import Scope
-from concordance.resources import CredentialSource, Resources
+from concordance.resources import CredentialSource, Resources, scrubs_errors
 from concordance.settings import Project, Settings
 from concordance.text.chunking import chunker_fingerprint
 from concordance.text.cutting import ChunkSizes
@@ -147,6 +148,7 @@ def _look(  # noqa: PLR0911 - one answer a reason
     return Surveyed(project.slug, "none", "nothing changed")
 
 
+@scrubs_errors
 def _source_change(
     resources: Resources,
     project: Project,
@@ -166,3 +168,12 @@ def _source_change(
         if known[Scope.SESSION].indexed_marker != now:
             return "the session logs changed"
     return None
+
+
+@scrubs_errors
+def remote_head(resources: Resources, project: Project) -> RemoteHead:
+    """The branch, without its secrets, and the commit that a project's remote is at now."""
+    head = resources.mirror.remote_head(
+        project.location, project.branch, resources.credential(project)
+    )
+    return replace(head, branch=resources.scrubber(project).optional(head.branch))

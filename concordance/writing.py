@@ -37,7 +37,7 @@ from concordance.indexing.logs import found_sessions, problem_documents
 from concordance.indexing.plan import Plan, make_plan
 from concordance.models import DocumentStatus, Scope
 from concordance.reading import list_files, read_files
-from concordance.resources import Resources
+from concordance.resources import Resources, scrubs_errors
 from concordance.settings import Project
 from concordance.surveying import (
     FILE_SCOPES,
@@ -45,7 +45,6 @@ from concordance.surveying import (
     rules_fingerprint,
     session_fingerprint,
 )
-from concordance.text.scrubbing import Scrubber
 
 # A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
@@ -90,6 +89,7 @@ class SourcePlan:
     sessions: Followed | None = None
 
 
+@scrubs_errors
 def fetch_source(resources: Resources, project: Project, credential: Credential | None) -> Fetched:
     """Bring the newest commit of a project's branch to this machine.
 
@@ -97,7 +97,7 @@ def fetch_source(resources: Resources, project: Project, credential: Credential 
         SourceError: The remote refuses, is not there, or lost its branch or all its commits.
     """
     head = resources.mirror.remote_head(project.location, project.branch, credential)
-    named = Scrubber(on=project.scrub).optional(head.branch)
+    named = resources.scrubber(project).optional(head.branch)
     if head.commit is None:
         _refuse_sudden_emptiness(resources, project)
         return Fetched(None, named)
@@ -288,7 +288,7 @@ def _fetch_history(
     stored = projects.ensure_project(resources.database, resources.tenant, project)
     if head.branch is None or head.commit is None:
         return
-    branch = Scrubber(on=project.scrub).text(head.branch)
+    branch = resources.scrubber(project).text(head.branch)
     if has_commit(resources.database, stored.id, branch, head.commit):
         return
     with suppress(SourceError):

@@ -29,6 +29,11 @@ class Keys:
         named = f"{kind}PRIVATE KEY"
         return "\n".join([f"{edge}BEGIN {named}{edge}", *lines, f"{edge}END {named}{edge}"])
 
+    def discord(self) -> str:
+        """A bot's token: the number of a user in base64, a time, and a signature."""
+        number = base64.b64encode(str(10**17 + self._random.randrange(10**17)).encode()).decode()
+        return ".".join([number, self.of(6), self.of(38)])
+
     def jwt(self) -> str:
         """A signed token of three parts."""
 
@@ -100,6 +105,37 @@ def planted(seed: int = 7) -> dict[str, tuple[str, str]]:
         "bearer": ("curl -H 'Authorization: Bearer {}'", keys.of(40)),
         "curl user": ("curl -u admin:{} https://x.example.org", keys.of(12)),
         "generic": ("client_secret: {}", keys.of(32, "0123456789abcdef")),
+        "said in Chinese": ("密码：{}，请保密", keys.of(14)),
+        "said in Japanese": ("パスワード＝{}", keys.of(14)),
+        "said in Russian": ("пароль: {}", keys.of(14)),
+        "mailchimp": ("mail with {}", keys.of(32, "0123456789abcdef") + "-us" + "12"),
+        "notion": ("read with {}", "secret" + "_" + keys.of(43)),
+        "notion, newer": ("read with {}", "nt" + "n_" + keys.of(46)),
+        "planetscale": ("connect with {}, then", "pscale" + "_tkn_" + keys.of(43)),
+        "planetscale password": ("connect with {})", "pscale" + "_pw_" + keys.of(43)),
+        "square": ("pay with {}", "sq0" + "csp-" + keys.of(43)),
+        "square access": ("pay with {}", "sq0" + "atp-" + keys.of(22)),
+        "discord": ("answer with {}", keys.discord()),
+        "constant": ("define('DB_PASSWORD', '{}');", keys.of(14)),
+        "typed": ('apiKey: string = "{}"', keys.of(24)),
+        "set": ('builder.setPassword("{}")', keys.of(14)),
+        "built": ('.password("{}")', keys.of(14)),
+        "option": ("run --password={} now", keys.of(14)),
+        "mysql": ("mysqladmin -uroot -p{} status", keys.of(14)),
+        "psql": ("PGPASSWORD={} psql", keys.of(14)),
+        "netrc": ("machine h\n  login u\n  password {}", keys.of(14)),
+        "kubernetes": (
+            "kind: Secret\ndata:\n  a.b: {}",
+            base64.b64encode(keys.of(18).encode()).decode(),
+        ),
+        "docker": (
+            '{{"auths": {{"https://x.example.org": {{"auth": "{}"}}}}}}',
+            base64.b64encode(f"me:{keys.of(15)}".encode()).decode(),
+        ),
+        "terraform": ('variable "db_password" {{\n  default = "{}"\n}}', keys.of(14)),
+        "connection": ("Server=x;User Id=sa;Password={};Encrypt=true", keys.of(14)),
+        "cookie": ("Cookie: theme=dark; sid={}; lang=en", keys.of(32)),
+        "block of yaml": ("password: |\n  {}", keys.of(14)),
         "private key": ("{}", keys.block()),
         "private key, pkcs8": ("{}", keys.block("")),
         "private key, openssh": ("{}", keys.block("OPENSSH ")),

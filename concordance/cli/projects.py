@@ -23,7 +23,6 @@ from concordance.errors import ConcordanceError, ProjectsFileError
 from concordance.index import Index
 from concordance.indexing.counting import counted
 from concordance.settings import Project
-from concordance.text.scrubbing import Scrubber
 
 app = App(name="projects", help="List, add, check and forget projects.")
 OUT = Console()
@@ -151,8 +150,7 @@ def _check(index: Index, project: Project) -> dict[str, Any]:
         logs = index.session_logs(project.slug)
     except ConcordanceError as error:
         return {"slug": project.slug, "good": False, "found": str(error)}
-    branch = Scrubber(on=project.scrub).optional(head.branch)
-    found = f"{branch or 'HEAD'} at {(head.commit or 'no commit')[:12]}"
+    found = f"{head.branch or 'HEAD'} at {(head.commit or 'no commit')[:12]}"
     if project.sessions:
         found += f", {counted(logs, 'session log')}"
     return {"slug": project.slug, "good": True, "found": found}

@@ -21,13 +21,14 @@ from typing import Final
 from concordance.text.lines import LINE_END
 from concordance.text.secret_rules import Found, find_secrets
 
-RULES_VERSION: Final = 2
+RULES_VERSION: Final = 3
 """Raised by hand when the same text would be scrubbed in another way, so that it is read again."""
 
 MARK: Final = re.compile(r"\[secret: [a-z0-9 ]{1,60}\]")
 Finder = Callable[[str], Iterable[Found]]
 """A detector: the secrets of a text, in any order."""
 
+_SUFFIX: Final = re.compile(r"(?<=.)(?:\.[A-Za-z][A-Za-z0-9]{0,9}){1,2}$")
 _MOST_PASSES: Final = 20
 _DIGEST: Final = 8
 
@@ -114,12 +115,19 @@ class Scrubber:
 
     def name(self, name: str) -> str:
         """A name without its secrets; names that differ in them alone are told apart by a hash."""
-        scrubbed = self.text(name)
+        # Whole first, as a secret may hold a slash; then by part, where one ends before a suffix.
+        scrubbed = "/".join(map(self._part, self.text(name).split("/")))
         first = MARK.search(scrubbed)
         if scrubbed == name or first is None:
             return scrubbed
         digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_DIGEST]
         return f"{scrubbed[: first.end()]}-{digest}{scrubbed[first.end() :]}"
+
+    def _part(self, part: str) -> str:
+        suffix = _SUFFIX.search(part)
+        if suffix is None:
+            return self.text(part)
+        return self.text(part[: suffix.start()]) + suffix[0]
 
     def _found(self, text: str) -> Iterator[Found]:
         yield from find_secrets(text)

@@ -13,148 +13,39 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-# What a value is judged by; what is longer is taken whole once it is judged.
-LONGEST: Final = 128
-_KEYWORD: Final = re.compile(
-    r"(?i)pass(?:wor[dt]|wd|phrase|code)|p(?:s)?wd|[_-]pass|identified|secret|token|key|credential"
-)
-_PASSWORDS: Final = r"pass(?:wor[dt]|wd|phrase|code)|p(?:s)?wd|(?<=[_-])pass|identified[ ]by"
-_SECRETS: Final = (
-    r"(?:client|app|shared|consumer|webhook|signing|jwt)?[ _.-]?secret"
-    r"(?:[ _.-]?(?:access|api))?(?:[ _.-]?key)?"
-    r"|(?:api|access|private|encryption|signing|master|account|auth|service|shared|storage|session|admin"
-    r"|deploy|license|app|subscription|function)[ _.-]?key"
-    r"(?:[_.-]?id(?=[\\\"']{0,4}[ \t]{0,4}:[ \t]{0,4}[\\\"']{1,4}[0-9a-f]{40}))?"
-    r"|token|credentials?"
-)
-_NAMED: Final = re.compile(
-    rf"""(?ix)
-    (?:(?P<password>{_PASSWORDS})|(?P<secret>{_SECRETS}))
-    (?:[_.-]?(?:[0-9]{{1,3}}|prod|dev|test|stag(?:e|ing)|live|base64|b64|value|new|old|primary|secondary))?
-    (?![A-Za-z0-9_-])[\\"'`\]*_]{{0,4}}
-    (?P<sign>
-        [ \t]{{0,40}}(?::=|=>|=(?!=)|:(?!:)|<-)[ \t]{{0,8}}
-      | [ \t]{{0,4}}:[ \t]?[A-Za-z][A-Za-z.\[\]|?\x20]{{0,30}}[ \t]?=(?!=)[ \t]{{0,8}}
-      | [ \t]+(?:is|was|to|as|by)[ \t]{{1,4}}(?::[ \t]{{0,4}})?
-      | [ \t]{{0,4}},?[ \t]{{0,4}}(?:\r\n?|\n)?[ \t]{{0,40}}
-        ["']?value["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}
-      | [ \t]{{0,40}}\|[ \t]{{0,40}}
-      | >
-      | [ \t]{{1,4}}
-    )
-    (?:[*_]{{1,2}}[ \t]{{0,4}})?
-    (?:"(?P<double>(?:[^"\\\r\n]|\\[^\r\n]){{1,{LONGEST}}})
-      |\\{{1,3}}"(?P<escaped>[^"\\\r\n]{{1,{LONGEST}}})
-      |'(?P<single>[^'\r\n]{{1,{LONGEST}}})
-      |`(?P<ticked>[^`\r\n]{{1,{LONGEST}}})
-      |(?P<bare>[^\s"'`<>(){{}}\[\]|,;\\]{{1,{LONGEST}}}))
-    """
-)
+from concordance.text.secret_names import BARE, LONGEST, SHORT_NAMES, named_values
+from concordance.text.secret_placeholders import is_placeholder
+
 _REST: Final = {
     "double": re.compile(r'(?:[^"\\\r\n]|\\[^\r\n])*+'),
     "escaped": re.compile(r'[^"\\\r\n]*+'),
     "single": re.compile(r"[^'\r\n]*+"),
     "ticked": re.compile(r"[^`\r\n]*+"),
-    "bare": re.compile(r"[^\s\"'`<>(){}\[\]|,;\\]*+"),
+    "bare": re.compile(rf"{BARE}*+"),
 }
 _ENVIRONMENT: Final = re.compile(
     r"[ \t>#-]*(?:(?:export|set|ENV|ARG|declare -x|-e|--env)[ \t]+)*[\"']?[A-Z][A-Z0-9_]*"
 )
-_OPTION: Final = re.compile(r"(?:^|\s)-{1,2}[\w-]{0,40}$|(?:^|\s)login[ \t]+\S{1,60}[ \t]+$")
+# What a space may part from its value: an option, a word of `.netrc`, a variable that is set.
+_OPTION: Final = re.compile(
+    r"(?:^|\s)(?:-{1,2}[\w-]{0,40}|login[ \t]+\S{1,60}[ \t]+"
+    r"|(?:ENV|ARG|setx?)[ \t]+[\w.:/-]{0,60})$"
+)
+_SETTER: Final = re.compile(r"(?:\b|_)(?:set|with)_?$|(?:set|with|[a-z]Set)[A-Z_]\w{0,40}$|\.$")
+_ARGUMENT: Final = re.compile(r"\w\([ \t]{0,4}[\"'][\w.-]{0,60}$")
+_DEFINED: Final = re.compile(r"\bdefine\([ \t]{0,4}[\"'][\w.-]{0,60}$")
 _BEFORE: Final = 120
 _QUERY: Final = re.compile(r"[?&][\w.-]*$")  # of an address: the next `&` ends a value
-_VARIABLE: Final = re.compile(
-    r"\$\{?[A-Za-z_][\w.:-]*\}?|\$\(.*\)|<[^<>]*>|\{\{?[^{}]*\}?\}|%\(?\w+\)?[sd%]?|\[.*\]|\(.*\)|[&*!]\w+"
-)
 _PATH: Final = re.compile(
     r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ -]{0,40}){2,}|\.{0,2}/[\w.-]{1,40}"
 )
 _DOTTED: Final = re.compile(r"[A-Za-z_]\w{0,40}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,40})+")
 _NUMBER: Final = re.compile(r"[+-]?[\d.,:_/-]+[A-Za-z]{0,3}")
-_METHOD: Final = re.compile(r"(?i)(?:sha|utf|md|base|aes|rsa|iso|ed|hs|rs|es|hmac|x|v)[_-]?\d{1,4}")
-_SYMBOLS: Final = frozenset("!@#$%^&*+?~=")
-_STANDS_FOR: Final = frozenset(
-    {
-        "abc",
-        "any",
-        "bar",
-        "blank",
-        "bool",
-        "boolean",
-        "change",
-        "changeme",
-        "default",
-        "dummy",
-        "empty",
-        "enter",
-        "example",
-        "fake",
-        "false",
-        "file",
-        "foo",
-        "foobar",
-        "get",
-        "here",
-        "hidden",
-        "http",
-        "https",
-        "input",
-        "insert",
-        "int",
-        "integer",
-        "key",
-        "keyring",
-        "lorem",
-        "missing",
-        "mock",
-        "my",
-        "name",
-        "nil",
-        "no",
-        "none",
-        "null",
-        "number",
-        "object",
-        "optional",
-        "pass",
-        "passwd",
-        "password",
-        "placeholder",
-        "post",
-        "pwd",
-        "redacted",
-        "removed",
-        "replace",
-        "required",
-        "sample",
-        "secret",
-        "some",
-        "stdin",
-        "str",
-        "string",
-        "test",
-        "text",
-        "the",
-        "this",
-        "todo",
-        "token",
-        "true",
-        "type",
-        "undefined",
-        "unknown",
-        "unset",
-        "user",
-        "username",
-        "value",
-        "varchar",
-        "xxx",
-        "yes",
-        "your",
-        "yourpassword",
-    }
+_METHOD: Final = re.compile(
+    r"(?i)(?:sha|utf|md|base|aes|rsa|iso|ed|hs|rs|es|hmac)[_-]?\d{1,4}(?:[_-][^\W\d_]{1,20}){0,3}"
+    r"|(?:x|v)[_-]?\d{1,4}"
 )
-_WORDS: Final = re.compile(r"[A-Za-z]+")
-_FILLER: Final = re.compile(r"(?i)x{4}|\*{3}|\.\.\.|…|_{4}|0{8}|\$\{|\{\{|<[a-z]")
+_SYMBOLS: Final = frozenset("!@#$%^&*+?~=")
 _SHORTEST: Final = 4
 _DIGIT: Final = re.compile("[0-9]")
 _LEAST_BITS: Final = 3.5  # a character, of what has letters alone
@@ -162,41 +53,22 @@ _ENTROPY_OF: Final = 64
 _JUDGED: Final = 96
 
 
-def is_placeholder(value: str, *, words: tuple[str, ...] = ()) -> bool:
-    """Whether a value only stands for one: `<your-token>`, `${TOKEN}`, `xxxx`, `changeme`."""
-    if value.lower() in words or _VARIABLE.fullmatch(value) or _FILLER.search(value):
-        return True
-    if len(set(value)) == 1:
-        return True
-    if any(c.isdigit() for c in value) or not value.isascii():
-        return False
-    found = [word.lower() for word in _WORDS.findall(value)]
-    if "".join(found) in ("changeme", "changeit", "yourpassword", "mypassword", "notasecret"):
-        return True
-    plain = all(c.isalpha() or c in "-_. " for c in value)
-    return not words and plain and any(word in _STANDS_FOR for word in found)
-
-
 def assigned_values(text: str) -> Iterator[tuple[int, int, str]]:
     """Spans of the values that are secrets, with the kind: `password`, or `secret value`.
 
     A value that is none is looked into: it may begin with the name of another.
     """
-    if _KEYWORD.search(text) is None:
+    named = named_values(text)
+    if named is None:
         return
     position = 0
-    while (match := _NAMED.search(text, position)) is not None:
+    while (match := named.search(text, position)) is not None:
         kind = match.lastgroup or ""
         start, end = match.span(kind)
-        value = match[kind]
-        bare = kind == "bare"
-        if bare:
-            if _QUERY.search(_line_before(text, match.start())):
-                value = value.partition("&")[0]
-                end = start + len(value)
-            end -= len(value) - len(value.rstrip(".:!?*_" if value[-1:] != "=" else "."))
-            value = text[start:end]
-        if value and _is_secret(text, match, value[:_JUDGED], bare=bare):
+        if kind == "bare":
+            start, end = _trimmed(text, match, start, end)
+        value = text[start : min(end, start + _JUDGED)]
+        if value and _is_secret(text, match, value, bare=kind == "bare"):
             if len(match[kind]) >= LONGEST:
                 rest = _REST[kind].match(text, match.end(kind))
                 end = rest.end() if rest is not None else end
@@ -204,6 +76,32 @@ def assigned_values(text: str) -> Iterator[tuple[int, int, str]]:
             position = end
         else:
             position = max(match.start(kind), match.start() + 1)
+
+
+def _trimmed(text: str, match: re.Match[str], start: int, end: int) -> tuple[int, int]:
+    """A value without quotes, without what is of the address or the prose around it."""
+    value = text[start:end]
+    if _QUERY.search(_line_before(text, match.start())):
+        value = value.partition("&")[0]
+    if value.startswith("pass:"):  # of openssl
+        start, value = start + 5, value[5:]
+    value = value.rstrip(".:!?*_" if value[-1:] != "=" else ".")
+    return start, start + len(value)
+
+
+def fits_quoted(value: str, name: str) -> bool:
+    """Whether a value in quotes is a secret, under a name that tells of one."""
+    if not _could_be(value):
+        return False
+    if re.search(r"(?i)pass|pwd", name) is None:
+        return _fits_secret(value, bare=False)
+    mixed = any(c.isalpha() for c in value) and not value.isalpha()
+    return not is_number(value) and mixed
+
+
+def is_number(value: str) -> bool:
+    """Whether a value is a number, a time, a range or a port."""
+    return _NUMBER.fullmatch(value) is not None
 
 
 def _is_secret(text: str, match: re.Match[str], value: str, *, bare: bool) -> bool:
@@ -217,9 +115,35 @@ def _is_secret(text: str, match: re.Match[str], value: str, *, bare: bool) -> bo
         return False
     if environment:
         return _fits_environment(value, password=bool(match["password"]))
+    return _fits_place(text, match, value, bare=bare)
+
+
+def _fits_place(text: str, match: re.Match[str], value: str, *, bare: bool) -> bool:
+    """Whether a value is made as its name and the sign before it let one expect."""
+    if match["wrap"] or (match["password"] or "").lower() in SHORT_NAMES or match["level"]:
+        return _fits_alone(text, match, value, bare=bare)
+    if match["comma"] and not _DEFINED.search(_line_before(text, match.start())):
+        return fits_quoted(value, match["password"] or "secret")
     if match["password"]:
-        return _fits_password(text, match, value, bare=bare, sign=sign)
+        return _fits_password(text, match, value, bare=bare, sign=match["sign"].strip())
     return _fits_secret(value, bare=bare)
+
+
+def _fits_alone(text: str, match: re.Match[str], value: str, *, bare: bool) -> bool:
+    """Whether a value tells enough by itself, where its name or its place tells little."""
+    if match["sign"].strip() == "=" or (not bare and not match["wrap"]):
+        return fits_quoted(value, "password")
+    raw = match[match.lastgroup or 0]
+    if any(c in raw for c in "=/:"):
+        return False  # the next key of a list, a path
+    alone = bool(match["wrap"] or match["level"]) or _is_whole_line(text, match)
+    return alone and is_random(value, 8)
+
+
+def _is_whole_line(text: str, match: re.Match[str]) -> bool:
+    """Whether a line has a name and its value alone."""
+    before = _line_before(text, match.start()).strip(" \t>#-*\"'`_")
+    return not before and text[match.end() : match.end() + 1] in ("", "\r", "\n")
 
 
 def _could_be(value: str) -> bool:
@@ -234,6 +158,9 @@ def _is_assigned(text: str, match: re.Match[str], *, bare: bool) -> bool:
     sign = match["sign"].strip()
     if bare and text[match.end() : match.end() + 1] in tuple("([{"):
         return False  # a call
+    if match["call"] or match["comma"]:
+        before = _SETTER if match["call"] else _ARGUMENT
+        return not bare and before.search(_line_before(text, match.start())) is not None
     if sign == ">":
         return bare and text.startswith("</", match.end())
     if sign:
@@ -256,7 +183,7 @@ def _is_environment(text: str, position: int) -> bool:
 
 
 def _is_option(text: str, position: int) -> bool:
-    """Whether a space may part the name from its value: after an option, and in `.netrc`."""
+    """Whether a space may part the name from its value."""
     return _OPTION.search(_line_before(text, position)) is not None
 
 
@@ -265,7 +192,7 @@ def _fits_environment(value: str, *, password: bool) -> bool:
         return True
     if _NUMBER.fullmatch(value):
         return False
-    return _is_random(value, 8) or entropy(value) >= _LEAST_BITS
+    return is_random(value, 8) or entropy(value) >= _LEAST_BITS
 
 
 def _fits_password(text: str, match: re.Match[str], value: str, *, bare: bool, sign: str) -> bool:
@@ -277,9 +204,7 @@ def _fits_password(text: str, match: re.Match[str], value: str, *, bare: bool, s
     if letter and (digit or symbol):
         return len(value) >= 5 or not bare  # noqa: PLR2004 - `utf8` is shorter
     if bare:  # a word: only where the line has nothing else
-        whole = not _line_before(text, match.start()).strip(" \t>#-*\"'`_")
-        ended = text[match.end() : match.end() + 1] in ("", "\r", "\n")
-        return sign == "=" and whole and ended and "= " not in match["sign"]
+        return sign == "=" and _is_whole_line(text, match) and "= " not in match["sign"]
     if "=" in sign:
         return True
     return len(value) >= 8 and value.isascii() and not value.istitle()  # noqa: PLR2004 - a label
@@ -288,11 +213,11 @@ def _fits_password(text: str, match: re.Match[str], value: str, *, bare: bool, s
 def _fits_secret(value: str, *, bare: bool) -> bool:
     if _NUMBER.fullmatch(value):
         return False
-    return _is_random(value, 12 if bare else 8)
+    return is_random(value, 12 if bare else 8)
 
 
-def _is_random(value: str, shortest: int) -> bool:
-    """Whether letters and digits are mixed as no word mixes them."""
+def is_random(value: str, shortest: int) -> bool:
+    """Whether letters and digits of so many characters are mixed as no word mixes them."""
     if len(value) < shortest:
         return False
     digits = sum(c.isdigit() for c in value)

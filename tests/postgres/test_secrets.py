@@ -12,18 +12,42 @@ import pytest
 from psycopg import sql
 from psycopg.rows import dict_row
 
+from concordance.cli import run
 from concordance.errors import ConcordanceError
 from concordance.index import Index
 from concordance.models import DocumentStatus, FileOrigin, Fusion, Scope, SearchRequest
 from concordance.settings import Project, SessionSource
+from concordance.text.scrubbing import Scrubber
 from tests.conftest import IndexMaker
 from tests.fake_ollama import FakeOllama
-from tests.planted import planted, traces
+from tests.planted import Keys, planted, traces
 from tests.postgres.driver import covered, documents_of, needs, passages_of, reindex
 from tests.postgres.shop import found
 from tests.sources import GitSource, event, write_log
 
-KEYS = planted(11)
+KEYS = planted(11) | {
+    # A format that the scanner alone knows.
+    "pulumi": ("({}), for example", "pul" + "-" + Keys(11).of(40, "0123456789abcdef"))
+}
+SCRUBBER = Scrubber()
+# Lines that may be the name of a file, and keys that may be a part of a branch's.
+AS_NAMES = {
+    kind: line.format(key)
+    for kind, (line, key) in KEYS.items()
+    if len(key) < 100 and not {"/", "\n"} & set(line + key)
+}
+IN_BRANCHES = [
+    *(
+        key
+        for kind, (_, key) in KEYS.items()
+        if len(key) < 240
+        and not set(key) & set("/~")
+        and (kind == "pulumi" or SCRUBBER.text(key) != key)
+    ),
+    "DB_PASSWORD=" + KEYS["env"][1],
+]
+# A branch's name has at most 1000 characters.
+BRANCHES = ["fix/" + "/".join(IN_BRANCHES[at::3]) for at in range(3)]
 NAMED = ("aws access key", "github", "gitlab", "stripe")
 LEAKED = planted(12)["aws access key"][1]
 
@@ -57,7 +81,7 @@ def every_key() -> list[str]:
 
 def plant(folder: Path) -> Project:
     """A project whose files, names, log and commit message hold a key of each kind."""
-    lines = "\n\n".join(f"{n}: {line.format(key)}" for n, (line, key) in enumerate(KEYS.values()))
+    lines = "\n\n".join(line.format(key) for line, key in KEYS.values())
     steps = "\n\n".join(f"Step {n}: pour, then wait." for n in range(100))
     source = GitSource.make(folder / "repo")
     files: dict[str, str | bytes] = {
@@ -68,7 +92,14 @@ def plant(folder: Path) -> Project:
     for kind in NAMED:
         files[f"docs/{KEYS[kind][1]}/about {kind}.md"] = f"# About\n\nKettles of {kind}.\n"
         files[f"docs/broken {KEYS[kind][1]}.md"] = b"\xff\xfe broken"
-    source.commit(files, message=f"Rotate {LEAKED}")
+    for kind, name in AS_NAMES.items():
+        files[f"docs/files/{name}.md"] = f"# About\n\nCups of {kind}.\n"
+        files[f"docs/folders/{name}/page.md"] = f"# About\n\nPots of {kind}.\n"
+    source.commit(files, message=f"Rotate {LEAKED}\n\n{lines}")
+    author = " ".join(line.format(key) for line, key in KEYS.values())
+    author = author.translate(dict.fromkeys(map(ord, "<>\n"), " "))
+    source.git("commit", "-q", "--amend", "--no-edit", f"--author={author} <a@example.org>")
+    source.git("branch", "-m", BRANCHES[0])
     turns = [
         event(f"s {LEAKED}", n, line.format(key), title=f"Talk of {LEAKED}")
         for n, (line, key) in enumerate(KEYS.values())
@@ -97,6 +128,9 @@ def test_no_planted_key_is_found_anywhere(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     index, _ = shop
+    assert index.explain("p", "docs/guide.md").in_index
+    names = {document["name"] for document in documents_of(database_url)}
+    assert len(names) > 2 * len(AS_NAMES)
     assert leaks(every_key(), everything(database_url)) == []
     assert leaks(every_key(), [("vector", text) for text in provider.inputs]) == []
     assert leaks(every_key(), [("log", caplog.text)]) == []
@@ -110,6 +144,84 @@ def test_no_planted_key_is_found_anywhere(
         for document in documents_of(database_url)
     ]
     assert leaks(every_key(), [("answer", text) for text in told]) == []
+
+
+def test_most_kinds_are_planted_in_names_and_branches() -> None:
+    assert len(KEYS) > 50
+    assert len(AS_NAMES) > 35
+    assert len(IN_BRANCHES) >= 25
+
+
+@pytest.mark.parametrize("branch", BRANCHES[1:])
+def test_no_key_of_a_branch_is_found_anywhere(
+    shop: tuple[Index, Project],
+    branch: str,
+    database_url: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    index, project = shop
+    assert project.path is not None
+    source = GitSource(project.path)
+    source.git("checkout", "-q", "-b", branch)
+    source.commit({"docs/new.md": "# New\n\nNews.\n"})
+    reindex(index)
+    assert index.explain("p", "docs/new.md").in_index
+    assert leaks(every_key(), everything(database_url)) == []
+    told = [str(index.remote_head("p")), *(c.model_dump_json() for c in index.coverage())]
+    assert leaks(every_key(), [("log", caplog.text), *(("told", one) for one in told)]) == []
+
+    source.git("checkout", "-q", "-b", "other")
+    source.git("branch", "-D", branch)
+    gone = index.configuration.model_copy(
+        update={"projects": (project.model_copy(update={"branch": branch}),)}
+    )
+    index._resources.configuration = gone
+    with index.hold("p", uuid.uuid4(), on_wait=lambda: None):
+        with pytest.raises(ConcordanceError) as raised:
+            index.fetch("p")
+        assert leaks(every_key(), [("error", f"{raised.value} {raised.value!r}")]) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["coverage"],
+        ["coverage", "--json"],
+        ["coverage", "--check"],
+        ["search", "brew keys", "--full", "--threshold", "0"],
+        ["search", "brew keys", "--json", "--threshold", "0", "--top-k", "100"],
+        ["explain", "p", "docs/guide.md", "--json"],
+        ["explain", "p", f"docs/folders/{AS_NAMES['github']}/page.md", "--json"],
+        ["adr", "p", "--json"],
+        ["projects", "list", "--json"],
+        ["projects", "check", "p", "--json"],
+        ["statistics", "--json"],
+        ["questions", "list", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_shows_a_key(  # noqa: PLR0917 - fixtures
+    shop: tuple[Index, Project],
+    command: list[str],
+    database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shop[0].record_question("p", f"what is {LEAKED} for", "README.md:5-7")
+    file = tmp_path / "projects.toml"
+    file.write_text(
+        f'[[projects]]\nslug = "p"\npath = "{tmp_path / "repo"}"\n'
+        f'sessions = [{{ path = "{tmp_path / "logs"}" }}]\n'
+    )
+    monkeypatch.setenv("CONCORDANCE_PROJECTS_FILE", str(file))
+    monkeypatch.setenv("CONCORDANCE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CONCORDANCE_DATABASE_URL", database_url)
+    monkeypatch.setenv("CONCORDANCE_ALLOWED_SCHEMES", "https,ssh,file")
+    assert run(command) in (0, 1)
+    said = capsys.readouterr()
+    assert said.out
+    assert leaks(every_key(), [("out", said.out), ("err", said.err)]) == []
 
 
 def test_errors_hold_no_key(
