@@ -302,7 +302,9 @@ def _close(
             held.project_id,
             SCOPES,
             marker=questions.name,
-            fingerprint=rules_fingerprint(project, resources.settings),
+            fingerprint=rules_fingerprint(
+                project, Scope.DOCS, resources.settings, resources.readers
+            ),
             now=resources.clock(),
         )
 

@@ -21,6 +21,7 @@ from concordance.ranking.fusion import Fused, fuse
 from concordance.ranking.succession import successors_first
 from concordance.reranking import rerank
 from concordance.resources import Resources
+from concordance.surveying import todays_rules
 
 
 def search(resources: Resources, request: SearchRequest) -> Answer:
@@ -56,6 +57,7 @@ def _answer(resources: Resources, gathered: Gathered) -> Answer:
         "passages", lambda: _hits(resources, gathered, shown, judged, reranked, standing)
     )
     now = resources.clock()
+    rules = todays_rules(resources, (target.slug for target in gathered.targets))
     return Answer(
         request=request,
         hits=tuple(hits),
@@ -74,7 +76,7 @@ def _answer(resources: Resources, gathered: Gathered) -> Answer:
         cut_by_threshold=len(fused) - len(kept),
         milliseconds={},
         as_of=now,
-        freshness=tuple(freshness(target, now) for target in gathered.targets),
+        freshness=tuple(freshness(target, now, rules) for target in gathered.targets),
     )
 
 

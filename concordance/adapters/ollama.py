@@ -105,6 +105,7 @@ class OllamaEmbedder:
     def __init__(self, model: str, *, url: str, timeout_seconds: float) -> None:
         self.name = f"ollama/{model}"
         self._model = canonical_name(model)
+        self.model = f"ollama/{self._model}"
         self._url = url
         self._client = _client(url, timeout_seconds)
         self._lock = threading.Lock()
