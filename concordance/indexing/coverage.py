@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from concordance.indexing.counting import counted
+from concordance.indexing.counting import agreeing, counted, counted_of
 from concordance.models import CoverageState, Scope
 
 
@@ -133,11 +133,14 @@ def _settled(c: Counted) -> Verdict:
         return Verdict(CoverageState.COMPLETE, _complete_reason(c))
     reasons = []
     if c.failed:
-        reasons.append(f"{_of(c.failed, c.found)} documents failed, first {c.first_failure}")
+        reasons.append(
+            f"{counted_of(c.failed, c.found, 'document')} failed, first {c.first_failure}"
+        )
     if missing:
         why = c.first_refusal if c.chunks_refused == missing else c.embedding_error
         reasons.append(
-            f"{_of(missing, c.chunks)} chunks have no vector"
+            f"{counted_of(missing, c.chunks, 'chunk')} "
+            f"{agreeing(c.chunks, 'has', 'have')} no vector"
             + (f", {c.chunks_refused:,} refused by the model" if c.chunks_refused else "")
             + (f": {why}" if why else "")
         )
@@ -153,7 +156,3 @@ def _complete_reason(c: Counted) -> str:
     if c.skipped:
         parts.append(f"{c.skipped:,} skipped by rule")
     return "; ".join(parts)
-
-
-def _of(part: int, whole: int) -> str:
-    return f"{part:,} of {whole:,}"
