@@ -172,8 +172,13 @@ class Index:
 
     def forget(self, slug: str) -> bool:
         """Remove a project's rows and its repository on this machine; tells if there were any."""
-        self._resources.mirror.remove(slug)
-        return projects.forget_project(self._resources.database, self._resources.tenant, slug)
+        at = self._resources
+        at.mirror.remove(slug)
+        return projects.forget_project(at.database, at.tenant, slug) or loading.forget_set(at, slug)
+
+    def evaluation_sets(self) -> list[str]:
+        """The slugs under which sets that were evaluated are kept; `forget` removes one."""
+        return loading.list_sets(self._resources)
 
     def purge_secrets(
         self,
