@@ -12,7 +12,7 @@ from rich.console import Console
 from concordance.cli.printing import print_explanation
 from concordance.index import Index
 from concordance.indexing.counting import counted
-from concordance.models import Explanation, Scope
+from concordance.models import Explanation, Scope, SearchRequest
 from concordance.settings import Project, SessionSource
 from tests.conftest import IndexMaker
 from tests.postgres.driver import reindex
@@ -62,7 +62,7 @@ def test_a_citation_of_a_file_is_told_of_as_the_file(index: Index, written: str)
 
 
 def test_each_citation_of_an_answer_can_be_asked_about(index: Index) -> None:
-    answer = index.search("turn water name")
+    answer = index.search(SearchRequest(text="turn water name", threshold=0.0))
     assert len(answer.hits) >= 3
     for hit in answer.hits:
         assert index.explain("p", hit.citation).in_index, hit.citation
