@@ -287,7 +287,7 @@ def measure_hybrid(
 class _Known:
     """Vectors of questions that are known before, so that embedding costs nothing."""
 
-    name = "bench/clusters"
+    name = model = "bench/clusters"
 
     def __init__(
         self, space: embeddings.StoredSpace, vectors: dict[str, npt.NDArray[np.float32]]

@@ -29,6 +29,7 @@ from concordance.asking import Asked, Leg, ask_all
 from concordance.errors import BadTestSet, ProviderError
 from concordance.evaluating import ConfidenceCase, confidence_case
 from concordance.figures import CalibrationReport
+from concordance.indexing.counting import counted
 from concordance.loading import Loaded, Progress, load
 from concordance.models import Fusion
 from concordance.ranking.bootstrap import Interval, paired_interval
@@ -94,7 +95,7 @@ def calibrate(
     questions = read_set(folder)
     if len(questions.answered) < LEAST_QUESTIONS:
         raise BadTestSet(
-            f"{folder} has {len(questions.answered)} questions with a known answer",
+            f"{folder} has {counted(len(questions.answered), 'question')} with a known answer",
             hint=f"At least {LEAST_QUESTIONS} are needed; 'concordance questions' collects them",
         )
     loaded = load(resources, questions, language=stored.language, progress=progress)

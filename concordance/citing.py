@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from concordance.adapters.postgres import search as legs
+from concordance.adapters.postgres.coverage import Rules
+from concordance.indexing.coverage import Verdict, by_todays_rules, is_outdated
 from concordance.indexing.links import belongs, commit_link, line_link, web_address
 from concordance.models import (
     CoverageState,
@@ -58,14 +60,18 @@ def session_origin(p: legs.StoredPassage) -> SessionOrigin:
     )
 
 
-def freshness(target: legs.Target, now: datetime) -> ScopeFreshness:
-    """How far one searched scope can be trusted."""
+def freshness(target: legs.Target, now: datetime, rules: Rules) -> ScopeFreshness:
+    """How far one searched scope can be trusted; `rules` are today's."""
+    scope = Scope(target.scope)
+    judged = Verdict(CoverageState(target.state), target.reason)
+    if is_outdated(target.last_success, target.fingerprint, rules.get((target.slug, scope))):
+        judged = by_todays_rules(judged, scope)
     age = None if target.last_success is None else (now - target.last_success).total_seconds()
     return ScopeFreshness(
         project=target.slug,
-        scope=Scope(target.scope),
-        state=CoverageState(target.state),
-        reason=target.reason,
+        scope=scope,
+        state=judged.state,
+        reason=judged.reason,
         indexed_commit=target.indexed_commit,
         last_success=target.last_success,
         age_seconds=None if age is None else max(0.0, age),

@@ -17,6 +17,7 @@ from concordance.errors import ProviderError
 from concordance.indexing.vector_space import passage_text
 from concordance.interruption import stop_requested
 from concordance.resources import Resources
+from concordance.surveying import todays_rules
 
 # Texts in one claim: what a killed worker may have embedded for nothing.
 CLAIM_TEXTS = 64
@@ -55,7 +56,11 @@ def prepare_space(resources: Resources) -> embeddings.StoredSpace:
         raise
     resources.breaker.reset()
     return embeddings.activate_space(
-        resources.database, resources.tenant, space, now=resources.clock()
+        resources.database,
+        resources.tenant,
+        space,
+        now=resources.clock(),
+        rules=todays_rules(resources, (p.slug for p in resources.configuration.projects)),
     )
 
 
@@ -102,6 +107,7 @@ def note_outcome(resources: Resources, slugs: Sequence[str] | None, error: str |
         projects=None if slugs is None else _project_ids(resources, slugs),
         error=error,
         now=resources.clock(),
+        rules=todays_rules(resources, (p.slug for p in resources.configuration.projects)),
     )
 
 

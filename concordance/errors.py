@@ -195,3 +195,7 @@ class RunSuperseded(DatabaseError):
 
 class OrchestrationError(ConcordanceError):
     """The Prefect server could not be started, reached or used."""
+
+
+class ServerLost(OrchestrationError):
+    """The Prefect server went away while it was used."""

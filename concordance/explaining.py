@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
 from concordance.adapters.git import TreeEntry
 from concordance.adapters.postgres import coverage, documents, projects
-from concordance.errors import SourceError
+from concordance.adapters.postgres.session_logs import stored_logs
+from concordance.errors import ConcordanceError, SourceError
+from concordance.following import log_path
+from concordance.indexing.build import storable_name
+from concordance.indexing.counting import agreeing, counted
 from concordance.indexing.documents import Kind
+from concordance.indexing.logs import LogState
 from concordance.indexing.plan import skipped_by
 from concordance.indexing.scopes import Placed, place
+from concordance.listing import list_sources
 from concordance.models import DocumentStatus, Explanation, Scope
 from concordance.reading import read_adr_folder, readable_name
 from concordance.resources import Resources
@@ -15,21 +25,30 @@ from concordance.settings import Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint, session_fingerprint
 from concordance.text.scrubbing import has_mark
 
+# The path of a citation, with the lines and the commit behind it, or as a web page links to lines.
+_LINES_OF = re.compile(
+    r"(?P<path>.*[^:#@])(?::\d{1,9}(?:-\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?)(?:@[0-9A-Fa-f]{7,64})?",
+    re.DOTALL,
+)
+_SESSION = "session "
+MOST_READINGS = 20
+MOST_DETAILS = 20
+
 KINDS: tuple[Kind, ...] = ("file", "session")
 
 
 def explain(resources: Resources, slug: str, path: str) -> Explanation:
     """What is known of a path, in the rows, in the rules and at the commit on this machine.
 
+    The path may also be a session's id, that of a session log, or a citation as an answer has it.
+
     Raises:
         UnknownProject: `projects.toml` has no project of that slug.
     """
     project = resources.project(slug)
-    asked = _as_stored(path.removeprefix("./"))
-    name, detail = asked, _stored_as(resources, slug, asked)
-    if detail is None:
-        name = resources.scrubber(project).name(asked)
-        detail = None if name == asked else _stored_as(resources, slug, name)
+    asked, name, detail = _find(resources, project, _as_stored(path.removeprefix("./")))
+    if detail is None and (log := _explain_log(resources, project, asked)) is not None:
+        return log
     commit = _indexed_commit(resources, slug)
     entry, adr_dir, looked = _at_commit(resources, project, name, commit)
     placed = place(asked, project.scopes, adr_dir)
@@ -48,6 +67,119 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
         chunks=0,
         chunks_with_vector=0,
         chunks_refused=0,
+    )
+
+
+def _find(
+    resources: Resources, project: Project, text: str
+) -> tuple[str, str, documents.DocumentDetail | None]:
+    """What a text names, under which name it is stored, and what is stored.
+
+    The text as it stands comes first, as a file may be called anything.
+    """
+    scrub = resources.scrubber(project).name
+    readings = list(dict.fromkeys([text, *_cited(project.slug, text)]))
+    for asked in readings:
+        for name in dict.fromkeys([asked, scrub(asked)]):
+            detail = _stored_as(resources, project.slug, name)
+            if detail is not None:
+                return asked, name, detail
+    return readings[-1], scrub(readings[-1]), None
+
+
+def _cited(slug: str, text: str) -> list[str]:
+    """The names that a citation may be of: `path:1-9@commit`, or `session ID#EVENT`."""
+    place = text.removeprefix(f"{slug}:")
+    session = place.startswith(_SESSION)
+    turn = place.removeprefix(_SESSION) if session else place
+    # An event's id may hold a #, a session's as well.
+    ends = [number for number, letter in enumerate(turn) if letter == "#"][:MOST_READINGS]
+    sessions = [turn, *(turn[:end] for end in reversed(ends))]
+    if session:
+        return sessions
+    found = _LINES_OF.fullmatch(place)
+    return [*sessions, place if found is None else found["path"]]
+
+
+def _explain_log(resources: Resources, project: Project, asked: str) -> Explanation | None:
+    """What became of a session log, by its path; None where no source of the project has it."""
+    if not project.sessions:
+        return None
+    # Beside projects.toml, as it writes paths, and from where the caller stands.
+    scrub = resources.scrubber(project).name
+    beside = resources.settings.projects_file.parent / asked
+    paths = {storable_name(scrub(str(path))) for path in (beside, Path(asked).absolute())}
+    stored = projects.find_project(resources.database, resources.tenant, project.slug)
+    states = {} if stored is None else stored_logs(resources.database, stored.id)
+    known = next((states[path] for path in sorted(paths) if path in states), None)
+    if known is not None and stored is not None:
+        return _log(resources, project, stored.id, known)
+    try:
+        listed = list_sources(resources, project).files
+    except ConcordanceError:
+        return None  # a source that can't be looked at is told of by coverage
+    for log in listed:
+        path = log_path(log, resources.scrubber(project))
+        if path in paths:
+            verdict = "not in the index yet: a session log that the next run reads"
+            return _of_log(project, path, verdict, in_index=False)
+    return None
+
+
+def _log(resources: Resources, project: Project, project_id: int, log: LogState) -> Explanation:
+    kept = [part.session_id for part in log.parts if part.turns]
+    found = {
+        name: documents.find_document(
+            resources.database, project_id, "session", storable_name(name)
+        )
+        for name in kept
+    }
+    details = [
+        f"session {name}: " + ("not stored" if one is None else counted(one.chunks, "chunk"))
+        for name, one in found.items()
+    ]
+    details += [f"left out: {counted(n, 'line')} of {kind}" for kind, n in log.left_out.items()]
+    refused = log.refused or log.beside
+    if refused is not None:
+        verdict = f"a session log that is not read: {refused}"
+    elif not kept:
+        verdict = "a session log in which nobody said anything"
+    else:
+        turns, sessions = counted(log.turns, "turn"), counted(len(kept), "session")
+        verdict = f"a session log: {turns} of {sessions}, indexed under the id of each session"
+    return _of_log(
+        project,
+        log.path,
+        verdict,
+        in_index=any(one is not None and one.chunks for one in found.values()),
+        chunks=[one for one in found.values() if one is not None],
+        details=details[:MOST_DETAILS],
+    )
+
+
+def _of_log(  # noqa: PLR0913 - what is told of a log
+    project: Project,
+    path: str,
+    verdict: str,
+    *,
+    in_index: bool,
+    chunks: Sequence[documents.DocumentDetail] = (),
+    details: Sequence[str] = (),
+) -> Explanation:
+    return Explanation(
+        project=project.slug,
+        path=path,
+        in_index=in_index,
+        verdict=verdict,
+        scope=Scope.SESSION,
+        rule="session log",
+        status=None,
+        reason=None,
+        commit=None,
+        chunks=sum(one.chunks for one in chunks),
+        chunks_with_vector=sum(one.chunks_with_vector for one in chunks),
+        chunks_refused=sum(one.chunks_refused for one in chunks),
+        details=tuple(details),
     )
 
 
@@ -73,11 +205,14 @@ def _stored(
     if detail.chunker not in (made_by, skipped_by(made_by)):
         details.append("it was chunked by an older version; the next run chunks it anew")
     if detail.chunks_refused:
-        details.append(f"{detail.chunks_refused} chunks refused by the model: {detail.refusal}")
+        refused = counted(detail.chunks_refused, "chunk")
+        details.append(f"{refused} refused by the model: {detail.refusal}")
     elif detail.chunks_with_vector < detail.chunks:
-        details.append(f"{detail.chunks - detail.chunks_with_vector} chunks wait for a vector")
+        waiting = detail.chunks - detail.chunks_with_vector
+        verb = agreeing(waiting, "waits", "wait")
+        details.append(f"{counted(waiting, 'chunk')} {verb} for a vector")
     verdict = {
-        DocumentStatus.INDEXED: f"indexed: {detail.chunks} chunks, "
+        DocumentStatus.INDEXED: f"indexed: {counted(detail.chunks, 'chunk')}, "
         f"{detail.chunks_with_vector} with a vector",
         DocumentStatus.EMPTY: "seen, and empty",
         DocumentStatus.FAILED: f"found, and not indexed: {detail.reason}",

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from concordance.indexing.counting import agreeing, counted_of
 from concordance.models import Frozen
 from concordance.ranking.bootstrap import Interval
 from concordance.ranking.calibration import Calibration
@@ -101,8 +102,9 @@ class Evaluation(Frozen):
         if self.model is None or self.passages_with_vector == self.passages:
             return None
         return (
-            f"{self.passages_with_vector:,} of {self.passages:,} passages have a vector, so the "
-            "vector leg is measured as worse than it is"
+            f"{counted_of(self.passages_with_vector, self.passages, 'passage')} "
+            f"{agreeing(self.passages, 'has', 'have')} a vector, so the vector leg is measured as "
+            "worse than it is"
         )
 
     def of(self, ranking: Ranking) -> Ranked | None:

@@ -29,7 +29,7 @@ from concordance.indexing.logs import (
     without_secrets,
 )
 from concordance.indexing.plan import Found
-from concordance.listing import Listed, ListedQuery, list_sources, reader_versions
+from concordance.listing import Listed, ListedQuery, list_sources
 from concordance.reading import language_chooser
 from concordance.resources import Resources
 from concordance.sessions.events import (
@@ -39,12 +39,11 @@ from concordance.sessions.events import (
     by_session,
     join_session,
 )
-from concordance.sessions.jsonl import READER
 from concordance.sessions.reader import LogContext, NotThisFormat
 from concordance.sessions.registry import read as read_format
 from concordance.sessions.rows import read_rows
 from concordance.settings import Project, SessionSource
-from concordance.surveying import session_fingerprint
+from concordance.surveying import log_fingerprint, session_fingerprint
 from concordance.text.cutting import ChunkSizes
 from concordance.text.scrubbing import Scrubber, has_mark
 
@@ -73,10 +72,8 @@ def follow(resources: Resources, project: Project, project_id: int, *, full: boo
     listed = list_sources(resources, project)
     stored = stored_logs(resources.database, project_id)
     states = [_file_state(resources, project, log, stored, full=full) for log in listed.files]
-    scrubber = resources.scrubber(project)
-    asked = [
-        _query_state(project, query, {} if full else stored, scrubber) for query in listed.queries
-    ]
+    known = {} if full else stored
+    asked = [_query_state(resources, project, query, known) for query in listed.queries]
     marker = listed.marker([_content_of(state) for state in asked])
     return Followed(listed, (*states, *asked), marker or "")
 
@@ -249,7 +246,7 @@ def _file_state(
     beside = hashlib.sha256(log.beside.encode()).hexdigest()[:8] if log.beside else ""
     scrubber = resources.scrubber(project)
     path, stamp = log_path(log, scrubber), f"{log.size}-{log.modified_ns}-{beside}"
-    reader = _reader_fingerprint(resources, project, log.source)
+    reader = log_fingerprint(project, log.source, resources.readers)
     known = stored.get(path)
     if known is not None and not full and (known.stamp, known.reader) == (stamp, reader):
         return known
@@ -269,24 +266,14 @@ def _file_state(
     return without_secrets(replace(state, refused=refused), scrubber)
 
 
-def _reader_fingerprint(
-    resources: Resources, project: Project, source: SessionSource | None
-) -> str:
-    """What decides, besides its bytes, what is read from a log."""
-    readers = reader_versions(resources.readers)
-    own = "" if source is None else f"{source.format}/{source.subagents}"
-    scrubbed = resources.scrubber(project).fingerprint
-    text = f"{readers}\0{own}\0{project.slug}\0{scrubbed}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 def _query_state(
-    project: Project, listed: ListedQuery, stored: Mapping[str, LogState], scrubber: Scrubber
+    resources: Resources, project: Project, listed: ListedQuery, stored: Mapping[str, LogState]
 ) -> LogState:
     """What a query gives, read session by session."""
+    scrubber = resources.scrubber(project)
     stamp = listed.marker or ""
     known = stored.get(listed.name)
-    reader = f"query-{READER.version}-{scrubber.fingerprint}"
+    reader = log_fingerprint(project, listed.source, resources.readers)
     if stamp and known is not None and (known.stamp, known.reader) == (stamp, reader):
         return known
     total = LogState(listed.name, stamp, reader, "query")

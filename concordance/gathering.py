@@ -23,6 +23,7 @@ from concordance.errors import (
     ProviderError,
     ProviderUnavailable,
 )
+from concordance.indexing.counting import agreeing, counted, counted_of
 from concordance.indexing.model_families import known_languages
 from concordance.models import Fusion, Scope, SearchRequest
 from concordance.ranking.candidates import Known, Scored, join_legs
@@ -336,10 +337,12 @@ def _note_missing_vectors(
     held = sum(target.chunks_with_vector for target in targets)
     refused = sum(target.chunks_refused for target in targets)
     if chunks - held - refused > 0:
+        have = agreeing(chunks, "has", "have")
         account.reasons.append(
-            f"{held:,} of {chunks:,} passages have a vector, the others were found by words alone"
+            f"{counted_of(held, chunks, 'passage')} {have} a vector, the others were found by "
+            "words alone"
         )
     if held == 0:
         account.vector_available = False
     if refused:
-        account.notes.append(f"{refused:,} passages could not be embedded by the model")
+        account.notes.append(f"{counted(refused, 'passage')} could not be embedded by the model")

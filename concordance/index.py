@@ -18,6 +18,7 @@ from typing import Any, Self
 from concordance import (
     calibrating,
     checking,
+    covering,
     embedding,
     evaluating,
     explaining,
@@ -34,7 +35,6 @@ from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import (
     calibrations,
-    coverage,
     documents,
     embeddings,
     projects,
@@ -52,7 +52,7 @@ from concordance.resources import (
     configured_project,
     open_resources,
 )
-from concordance.settings import ALL_SCOPES, SLUG, Configuration, Project
+from concordance.settings import ALL_SCOPES, Configuration, Project
 from concordance.text.language import AUTO
 
 Progress = Callable[[int, int], None]
@@ -119,12 +119,7 @@ class Index:
 
     def coverage(self, slugs: Sequence[str] | None = None) -> list[ScopeCoverage]:
         """What is indexed and how far it can be trusted, by project and scope."""
-        for slug in slugs or ():
-            if SLUG.fullmatch(slug) is None:
-                self._resources.project(slug)  # no text of another shape is asked of Postgres
-            if self.configuration.project(slug) is None and not self.is_stored(slug):
-                self._resources.project(slug)  # raises UnknownProject, with what there is
-        return coverage.list_coverage(self._resources.database, self._resources.tenant, slugs)
+        return covering.cover(self._resources, slugs)
 
     def explain(self, slug: str, path: str) -> Explanation:
         """Why a file or session is, or is not, in the index."""
@@ -176,8 +171,13 @@ class Index:
 
     def forget(self, slug: str) -> bool:
         """Remove a project's rows and its repository on this machine; tells if there were any."""
-        self._resources.mirror.remove(slug)
-        return projects.forget_project(self._resources.database, self._resources.tenant, slug)
+        at = self._resources
+        at.mirror.remove(slug)
+        return projects.forget_project(at.database, at.tenant, slug) or loading.forget_set(at, slug)
+
+    def evaluation_sets(self) -> list[str]:
+        """The slugs under which sets that were evaluated are kept; `forget` removes one."""
+        return loading.list_sets(self._resources)
 
     def purge_secrets(
         self,

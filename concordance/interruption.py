@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 
 _wished = threading.Event()
+_abandoned = threading.Event()
 
 
 def request_stop() -> None:
@@ -24,3 +25,14 @@ def stop_requested() -> bool:
 def forget_request() -> None:
     """Go on as if nobody had asked."""
     _wished.clear()
+    _abandoned.clear()
+
+
+def abandon() -> None:
+    """Note that nobody is left to take what this process still has to say."""
+    _abandoned.set()
+
+
+def abandoned() -> bool:
+    """Whether the process should end without handing anything on."""
+    return _abandoned.is_set()

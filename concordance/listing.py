@@ -6,7 +6,7 @@ What belongs here: looking, without reading what is in a log.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from concordance.adapters import log_folder
@@ -15,7 +15,6 @@ from concordance.adapters.log_folder import LogFile
 from concordance.adapters.session_query import SessionQuery
 from concordance.adapters.session_readers import check_format
 from concordance.resources import Resources, scrubs_errors
-from concordance.sessions.reader import Reader
 from concordance.settings import Project, SessionSource
 
 
@@ -31,26 +30,25 @@ class ListedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """All logs of a project, as they are now, and the versions of what reads them."""
+    """All logs of a project, as they are now."""
 
     files: Sequence[LogFile]
     queries: Sequence[ListedQuery]
-    readers: str
 
     def marker(self, contents: Sequence[str | None] | None = None) -> str | None:
-        """A text that changes when a log or a reader does; None where only reading a query tells.
+        """A text that changes when a log does; None where a query has to be read to know.
 
         Args:
             contents: What tells the rows of each query from others, once they were read.
         """
         files = log_folder.marker(self.files)
-        if not self.files and not self.queries:
+        if not self.queries:
             return files
         known = contents or [query.marker for query in self.queries]
         if any(marker is None for marker in known):
             return None
         parts = [f"{q.name}\0{m}" for q, m in zip(self.queries, known, strict=True)]
-        text = "\n".join([files, self.readers, *parts])
+        text = "\n".join([files, *parts])
         return f"logs-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
 
@@ -67,12 +65,7 @@ def list_sources(resources: Resources, project: Project) -> Listed:
             check_format(source.format, resources.readers)
     files = log_folder.list_logs(project.sessions, resources.readers)
     queries = [_query(resources, s) for s in project.sessions if s.query is not None]
-    return Listed(files, queries, reader_versions(resources.readers))
-
-
-def reader_versions(readers: Mapping[str, Reader]) -> str:
-    """A text that changes when a reader is added, goes, or reads in another way."""
-    return "\0".join(sorted(f"{name}={reader.version}" for name, reader in readers.items()))
+    return Listed(files, queries)
 
 
 def _query(resources: Resources, source: SessionSource) -> ListedQuery:

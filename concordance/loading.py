@@ -4,8 +4,8 @@ What belongs here: from a set to rows and vectors, by the same chunker, analysis
 project. What is asked of it is `concordance.evaluating`'s matter.
 
 Such projects belong to a tenant of their own, whose name no installation can be set to: searches,
-coverage and runs are limited to the installation's tenant, so they never see these. The rows stay:
-a set that has not changed is neither analysed nor embedded again.
+coverage and runs are limited to the installation's tenant, so they never see these. The rows stay
+until they are forgotten: a set that has not changed is neither analysed nor embedded again.
 """
 
 from __future__ import annotations
@@ -102,6 +102,18 @@ def load(
         embedding.note_outcome(apart, [project.slug], None)
         embedded = done.embedded
     return Loaded(apart, project.slug, names, written, embedded, turns)
+
+
+def list_sets(resources: Resources) -> list[str]:
+    """The slugs of the sets that are kept in the index."""
+    tenant = projects.ensure_tenant(resources.database, TENANT)
+    return [one.slug for one in projects.list_projects(resources.database, tenant)]
+
+
+def forget_set(resources: Resources, slug: str) -> bool:
+    """Remove the rows and vectors of a set; tells whether it was there."""
+    tenant = projects.ensure_tenant(resources.database, TENANT)
+    return projects.forget_project(resources.database, tenant, slug)
 
 
 def check_language_name(language: str) -> None:
@@ -302,7 +314,9 @@ def _close(
             held.project_id,
             SCOPES,
             marker=questions.name,
-            fingerprint=rules_fingerprint(project, resources.settings),
+            fingerprint=rules_fingerprint(
+                project, Scope.DOCS, resources.settings, resources.readers
+            ),
             now=resources.clock(),
         )
 

@@ -25,6 +25,7 @@ from concordance.adapters.postgres.calibrations import (
     recorded_questions,
 )
 from concordance.errors import BadRecord
+from concordance.indexing.counting import counted
 from concordance.models import MAX_QUERY_CHARACTERS, MAX_TOP_K, FileOrigin, Hit, SearchRequest
 from concordance.resources import Resources
 from concordance.searching import search
@@ -148,7 +149,7 @@ def _hit(resources: Resources, slug: str, text: str, rank: int) -> Hit:
     hits = search(resources, request).hits
     if rank > len(hits):
         raise BadRecord(
-            f"the search finds {len(hits)} passages, so none at rank {rank}",
+            f"the search finds {counted(len(hits), 'passage')}, so none at rank {rank}",
             hint="Give the place itself: path:start-end",
         )
     return hits[rank - 1]

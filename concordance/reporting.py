@@ -7,6 +7,7 @@ the command line's matter.
 from __future__ import annotations
 
 from concordance.figures import Evaluation, Figure
+from concordance.indexing.counting import counted
 from concordance.ranking.bootstrap import Interval
 
 _BAR_WIDTH = 40
@@ -35,9 +36,10 @@ def page(found: Evaluation) -> str:
         f"# {_plain(found.name)}",
         "",
         (
-            f"{found.questions:,} questions with a known answer, {found.documents:,} documents in "
-            f"{found.passages:,} passages, language `{found.language}`, model "
-            f"`{found.model or 'none'}`, {found.as_of:%Y-%m-%d %H:%M} UTC."
+            f"{counted(found.questions, 'question')} with a known answer, "
+            f"{counted(found.documents, 'document')} in {counted(found.passages, 'passage')}, "
+            f"language `{found.language}`, model `{found.model or 'none'}`, "
+            f"{found.as_of:%Y-%m-%d %H:%M} UTC."
         ),
         "",
         "```text",

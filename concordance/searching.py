@@ -14,6 +14,7 @@ from concordance.adapters.postgres.records import Standing
 from concordance.choosing import BLENDED, Chosen, choose
 from concordance.citing import file_origin, freshness, session_origin
 from concordance.gathering import Account, Gathered, gather
+from concordance.indexing.counting import agreeing, counted
 from concordance.models import Answer, Fusion, Hit, Scope, SearchRequest
 from concordance.ranking import confidence as judging
 from concordance.ranking.confidence import Confidence
@@ -21,6 +22,7 @@ from concordance.ranking.fusion import Fused, fuse
 from concordance.ranking.succession import successors_first
 from concordance.reranking import rerank
 from concordance.resources import Resources
+from concordance.surveying import todays_rules
 
 
 def search(resources: Resources, request: SearchRequest) -> Answer:
@@ -56,6 +58,7 @@ def _answer(resources: Resources, gathered: Gathered) -> Answer:
         "passages", lambda: _hits(resources, gathered, shown, judged, reranked, standing)
     )
     now = resources.clock()
+    rules = todays_rules(resources, (target.slug for target in gathered.targets))
     return Answer(
         request=request,
         hits=tuple(hits),
@@ -74,7 +77,7 @@ def _answer(resources: Resources, gathered: Gathered) -> Answer:
         cut_by_threshold=len(fused) - len(kept),
         milliseconds={},
         as_of=now,
-        freshness=tuple(freshness(target, now) for target in gathered.targets),
+        freshness=tuple(freshness(target, now, rules) for target in gathered.targets),
     )
 
 
@@ -173,9 +176,10 @@ def _empty_reason(gathered: Gathered, fused: Sequence[Fused], chosen: Chosen) ->
     if sum(target.chunks for target in gathered.targets) == 0:
         return "nothing is indexed in what was searched"
     if fused:
+        found = f"{counted(len(fused), 'passage')} {agreeing(len(fused), 'was', 'were')} found"
         return (
-            f"{len(fused)} passages were found, and none makes it likely enough that the answer is "
-            f"there (a confidence of {chosen.threshold:g} is asked for)"
+            f"{found}, and none makes it likely enough that the answer is there (a confidence of "
+            f"{chosen.threshold:g} is asked for)"
         )
     if request.path_prefix is not None or request.since is not None:
         return "nothing that matches lies under that path or after that time"

@@ -7,7 +7,7 @@ the times of unchanged scopes move.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -19,7 +19,9 @@ from concordance.indexing.turns import TURNS_VERSION
 from concordance.listing import list_sources
 from concordance.models import Scope
 from concordance.resources import CredentialSource, Resources, scrubs_errors
-from concordance.settings import Project, Settings
+from concordance.sessions.jsonl import READER as QUERY_READER
+from concordance.sessions.reader import Reader
+from concordance.settings import Project, SessionSource, Settings
 from concordance.text.chunking import chunker_fingerprint
 from concordance.text.cutting import ChunkSizes
 from concordance.text.language import AUTO, DETECTION_VERSION
@@ -30,6 +32,10 @@ from concordance.text.scrubbing import Scrubber
 LEXEMES_VERSION = 2
 FILE_SCOPES = (Scope.DOCS, Scope.ADR)
 SURVEY_THREADS = 8
+
+# Keys of a project that decide nothing of what its rows hold; the slug is what they are stored by.
+_DECIDES_NO_ROW = {"slug", "web_url", "credentials"}
+_OF_FILES = {"url", "path", "branch", "scopes"}
 
 Action = Literal["index", "embed", "none"]
 
@@ -62,16 +68,47 @@ def session_fingerprint(project: Project) -> str:
     return f"{row_fingerprint(project)}/turns{TURNS_VERSION}"
 
 
-def rules_fingerprint(project: Project, settings: Settings) -> str:
-    """A hash of all that decides which rows a project has, besides its source."""
-    parts = (
-        project.scopes.model_dump_json(),
-        project.branch or "",
-        "\n".join(source.model_dump_json() for source in project.sessions),
-        session_fingerprint(project),
-        str(settings.max_file_bytes),
-    )
+def log_fingerprint(
+    project: Project, source: SessionSource | None, readers: Mapping[str, Reader]
+) -> str:
+    """What decides, besides its bytes, what is read from a log of a source."""
+    scrubbed = Scrubber(on=project.scrub).fingerprint
+    if source is not None and source.query is not None:
+        return f"query-{QUERY_READER.version}-{scrubbed}"
+    versions = sorted(f"{name}={reader.version}" for name, reader in readers.items())
+    own = "" if source is None else f"{source.format}/{source.subagents}"
+    text = "\0".join([*versions, own, project.slug, scrubbed])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def rules_fingerprint(
+    project: Project, scope: Scope, settings: Settings, readers: Mapping[str, Reader]
+) -> str:
+    """A hash of all that decides which rows a scope has, besides what its source holds.
+
+    Every key of a project counts that is not known to decide nothing, so a new one does.
+    """
+    if scope in FILE_SCOPES:
+        keys = project.model_dump_json(exclude=_DECIDES_NO_ROW | {"sessions"})
+        parts = [keys, row_fingerprint(project), str(settings.max_file_bytes)]
+    else:
+        keys = project.model_dump_json(exclude=_DECIDES_NO_ROW | _OF_FILES)
+        logs = [log_fingerprint(project, source, readers) for source in project.sessions]
+        parts = [keys, session_fingerprint(project), *logs]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def todays_rules(resources: Resources, slugs: Iterable[str]) -> dict[tuple[str, str], str]:
+    """The rules of each scope of the configured ones among these projects, by slug and scope."""
+    found = [resources.configuration.project(slug) for slug in sorted(set(slugs))]
+    return {
+        (project.slug, scope): rules_fingerprint(
+            project, scope, resources.settings, resources.readers
+        )
+        for project in found
+        if project is not None
+        for scope in Scope
+    }
 
 
 def survey(  # noqa: PLR0913 - what may be chosen of a survey
@@ -127,14 +164,14 @@ def _look(  # noqa: PLR0911 - one answer a reason
     scopes: Sequence[Scope],
     credential: CredentialSource,
 ) -> Surveyed:
-    fingerprint = rules_fingerprint(project, resources.settings)
+    rules = todays_rules(resources, [project.slug])
     for scope in scopes:
         marker = known.get(scope)
         if marker is None or marker.last_success is None:
             return Surveyed(project.slug, "index", f"{scope} was never indexed")
         if marker.attempt_open or marker.attempt_error is not None:
             return Surveyed(project.slug, "index", f"the last run of {scope} did not succeed")
-        if marker.fingerprint != fingerprint:
+        if marker.fingerprint != rules[project.slug, scope]:
             return Surveyed(project.slug, "index", "its rules or the chunker changed")
     try:
         change = _source_change(resources, project, known, scopes, credential)

@@ -249,6 +249,7 @@ def close_attempt(
     """Count, and say that the rows show the source: in one transaction."""
     if project.sessions and source.sessions is None and source.marker and branch:
         _store_history(resources, project, held, source.marker, branch)
+    of = Scope.DOCS if source.sessions is None else Scope.SESSION
     with resources.database.transaction() as connection:
         projects.check_hold(connection, held)
         if source.marker is not None and Scope.SESSION not in source.scopes:
@@ -263,7 +264,7 @@ def close_attempt(
             held.project_id,
             source.scopes,
             marker=source.marker,
-            fingerprint=rules_fingerprint(project, resources.settings),
+            fingerprint=rules_fingerprint(project, of, resources.settings, resources.readers),
             now=resources.clock(),
         )
 

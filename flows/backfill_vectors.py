@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
+from concordance.indexing.counting import counted
+from concordance.models import CoverageState, ScopeCoverage
 from flows.reindex_project import embed_projects
 from tasks.shared import shared_index
 
@@ -27,13 +30,26 @@ def backfill_vectors(projects: list[str] | None = None, retry_refused: bool = Fa
     if retry_refused:
         index.forgive_refused()
     error = embed_projects(index, projects, started)
-    covered = index.coverage(projects)
-    missing = sum(c.chunks - c.chunks_with_vector for c in covered)
+    return state_of_vectors(index.coverage(projects), error)
+
+
+def state_of_vectors(covered: Sequence[ScopeCoverage], error: str | None) -> State[Any]:
+    """The final state of a backfill, with the scopes that no backfill can bring up to date."""
+    chunks = sum(c.chunks for c in covered)
     refused = sum(c.chunks_refused for c in covered)
-    if error is not None and missing > refused:
-        return Failed(message=f"{missing:,} chunks still have no vector: {error}")
-    if missing > refused:
-        return Completed(name="Partial", message=f"{missing - refused:,} chunks still wait")
+    waiting = chunks - sum(c.chunks_with_vector for c in covered) - refused
+    old = [c for c in covered if c.state in (CoverageState.STALE, CoverageState.FAILED)]
+    more = "".join(f"; {c.project} {c.scope.value} is {c.state.value}: {c.reason}" for c in old)
+    if error is not None and waiting:
+        return Failed(message=f"{counted(waiting, 'chunk')} without a vector: {error}{more}")
+    if waiting:
+        message = f"{counted(waiting, 'chunk')} without a vector, left to the next run{more}"
+        return Completed(name="Partial", message=message)
+    if error is not None and chunks:
+        # Nothing is left to embed, and all the same no question can be.
+        message = f"no chunk waits for a vector, but the provider fails: {error}{more}"
+        return Completed(name="LexicalOnly", message=message)
     if refused:
-        return Completed(name="Partial", message=f"{refused:,} chunks were refused by the model")
-    return Completed(message=f"{sum(c.chunks for c in covered):,} chunks, all with a vector")
+        message = f"{counted(refused, 'chunk')} refused by the model{more}"
+        return Completed(name="Partial", message=message)
+    return Completed(message=f"{counted(chunks, 'chunk')}, all with a vector{more}")

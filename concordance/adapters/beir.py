@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from concordance.errors import BadTestSet
+from concordance.indexing.counting import counted
 from concordance.models import MAX_QUERY_CHARACTERS
 
 CORPUS = "corpus.jsonl"
@@ -300,4 +301,6 @@ def _columns(columns: list[str], where: str) -> tuple[str, str, int]:
                 raise BadTestSet(f"{where}: the score {score[:30]} is beyond {MOST_SCORE:,}")
             return question, document, number
         case _:
-            raise BadTestSet(f"{where}: {len(columns)} columns, expected 2 to {MOST_COLUMNS}")
+            raise BadTestSet(
+                f"{where}: {counted(len(columns), 'column')}, expected 2 to {MOST_COLUMNS}"
+            )

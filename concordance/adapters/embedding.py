@@ -39,6 +39,8 @@ class Embedder(Protocol):
     """A model that turns texts into vectors; safe to use from several threads at once."""
 
     name: str
+    model: str
+    """Provider and model, as a space is stored: under one name, however settings write it."""
 
     def space(self) -> VectorSpace:
         """Ask the provider once which space its vectors are in, and remember the answer.

@@ -121,7 +121,7 @@ class LocalEmbedder:
         model_file: PinnedFile = MODEL_FILE,
         vocabulary_file: PinnedFile = VOCABULARY_FILE,
     ) -> None:
-        self.name = f"local/{MODEL}"
+        self.name = self.model = f"local/{MODEL}"
         self._files = (model_file, vocabulary_file)
         self._lock = threading.Lock()
         self._done = threading.Condition()

@@ -14,16 +14,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 import httpx
 import ollama
 
 from concordance.adapters.clock import utc_now
 from concordance.adapters.embedding import MAX_DIMENSIONS, TextFailure, Vector, within_deadline
+from concordance.adapters.ollama_client import DEADLINE, open_client
 from concordance.errors import (
     BadEmbedding,
     DimensionsUnsupported,
@@ -33,7 +31,6 @@ from concordance.errors import (
     ProviderRefused,
     ProviderTimeout,
     ProviderUnavailable,
-    SettingsError,
     TextRefused,
 )
 from concordance.indexing.batches import batch_ranges, halves
@@ -52,7 +49,6 @@ from concordance.text.scrubbing import Scrubber
 BATCH_TEXTS = 32
 BATCH_CHARACTERS = 48_000
 KEEP_ALIVE = "10m"
-CONNECT_SECONDS = 10.0
 
 PROBE = "A short and harmless sentence."
 PROBE_AFTER = 8
@@ -79,8 +75,6 @@ _FAILURES = (
     AttributeError,
 )
 
-_DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
-
 
 class _Doubt(Exception):
     """A failure that may be one text's fault; `error` is what it is if all texts share it."""
@@ -106,8 +100,9 @@ class OllamaEmbedder:
     def __init__(self, model: str, *, url: str, timeout_seconds: float) -> None:
         self.name = f"ollama/{model}"
         self._model = canonical_name(model)
+        self.model = f"ollama/{self._model}"
         self._url = url
-        self._client = _client(url, timeout_seconds)
+        self._client = open_client(url, timeout_seconds)
         self._lock = threading.Lock()
         self._space: VectorSpace | None = None
 
@@ -163,7 +158,7 @@ class OllamaEmbedder:
 
         def ask() -> Vector:
             # Set in this thread only: every request made in it is given the time that is left.
-            _DEADLINE.set(deadline)
+            DEADLINE.set(deadline)
             width = None if self._space is None else self._space.dimensions
             row: Vector = unit_rows(self._request([prefix + encodable(text)], width))[0]
             return row
@@ -332,41 +327,6 @@ class _CulpritSearch:
 def canonical_name(model: str) -> str:
     """Write a model's name with its tag; one without a tag means `latest`."""
     return model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
-
-
-def _client(url: str, timeout_seconds: float) -> ollama.Client:
-    try:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise SettingsError(f"ollama_url is no web address: {url!r}")
-        # The host is always given, so OLLAMA_HOST is never read. OLLAMA_API_KEY is: where it is
-        # set, the client sends it to this address as a bearer token, and, since redirects are not
-        # followed, to no other.
-        return ollama.Client(
-            host=url,
-            timeout=httpx.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds)),
-            follow_redirects=False,
-            # httpx takes HTTP_PROXY and ALL_PROXY for loopback addresses too, unless NO_PROXY
-            # names them; a proxy can't reach this machine's loopback. Elsewhere one may be needed.
-            trust_env=not _is_loopback(parts.hostname),
-            event_hooks={"request": [_keep_deadline]},
-        )
-    except (ValueError, httpx.InvalidURL) as error:
-        raise SettingsError(f"ollama_url is no web address: {url!r}") from error
-
-
-def _keep_deadline(request: httpx.Request) -> None:
-    deadline = _DEADLINE.get()
-    if deadline is not None:
-        left = max(deadline - time.monotonic(), 0.001)
-        request.extensions["timeout"] = httpx.Timeout(left).as_dict()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _response_behind(failure: Exception) -> httpx.Response | None:

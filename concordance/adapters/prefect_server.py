@@ -75,6 +75,7 @@ class PrefectServer:
         self._folder = home / "prefect"
         self._state = self._folder / "server.json"
         self._alive = self._folder / "server.alive"
+        self._port = self._folder / "server.port"
         self._environment = dict(environment) | PREFECT_VARIABLES
         self._environment["PREFECT_HOME"] = str(self._folder)
         self._environment.pop("PREFECT_API_URL", None)
@@ -93,6 +94,15 @@ class PrefectServer:
         """The server, if it runs and answers."""
         found = self._recorded()
         return found if found is not None and _answers(found) else None
+
+    def owns(self, api_url: str) -> bool:
+        """Whether an address is that of the server that was started here last."""
+        port = self._last_port()
+        return port is not None and api_url.rstrip("/") == RunningServer(0, port).api_url
+
+    def lives(self, server: RunningServer) -> bool:
+        """Whether a server that was found before is still the one that runs; it need not answer."""
+        return self._recorded() == server
 
     def ensure(self, *, on_start: Callable[[], None] = lambda: None) -> RunningServer:
         """The server, started if it isn't there; processes that ask at once start one.
@@ -129,7 +139,8 @@ class PrefectServer:
         raise OrchestrationError(f"the Prefect server (process {found.pid}) did not end")
 
     def _start(self) -> RunningServer:
-        port = _free_port()
+        # The same as before, where it is free: somebody's shell or bookmark may hold the address.
+        port = _free_port(self._last_port() or 0) or _free_port(0) or 0
         command = [sys.executable, "-m", "prefect", "server", "start"]
         command += ["--host", "127.0.0.1", "--port", str(port)]
         with self.log.open("wb") as log, self._life() as life:
@@ -149,6 +160,7 @@ class PrefectServer:
         try:
             # At once: should this process be killed now, the next one finds the server.
             self._state.write_text(json.dumps(asdict(server)), encoding="utf-8")
+            self._port.write_text(str(port), encoding="utf-8")
             self._await(server, process)
         except BaseException:
             _signal_group(process.pid, signal.SIGKILL)
@@ -179,6 +191,13 @@ class PrefectServer:
         if type(pid) is not int or type(port) is not int or pid <= 1 or port not in _PORTS:
             return None
         return RunningServer(pid, port) if self._lives() else None
+
+    def _last_port(self) -> int | None:
+        try:
+            port = int(self._port.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return port if port in _PORTS else None
 
     def _lives(self) -> bool:
         """Whether a server holds its lock."""
@@ -280,7 +299,13 @@ def _signal_group(pid: int, number: signal.Signals) -> None:
         os.killpg(pid, number)
 
 
-def _free_port() -> int:
+def _free_port(wanted: int) -> int | None:
+    """A port that nobody listens on: the wanted one or none, and with 0 any."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        # Connections of the server before may linger on its port; nobody listens there.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            return None
         return int(probe.getsockname()[1])

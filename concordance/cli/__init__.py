@@ -14,7 +14,7 @@ from io import TextIOWrapper
 from types import FrameType
 
 from concordance.errors import ConcordanceError, UsageError
-from concordance.interruption import request_stop
+from concordance.interruption import abandoned, request_stop
 
 FAILED = 1
 USAGE = 2
@@ -22,7 +22,13 @@ USAGE = 2
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 good, 1 something failed and is named, 2 wrong command."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    if abandoned():
+        # Prefect would try for hours to tell its server, which is gone, what happened.
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

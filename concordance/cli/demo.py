@@ -63,6 +63,10 @@ _ACTIVATE = """\
 export CONCORDANCE_HOME={home}
 export CONCORDANCE_PROJECTS_FILE={projects}
 export PATH={bin}:"$PATH"
+# For Prefect's own command: the server that the demo runs are on, and no word to anybody else.
+export DO_NOT_TRACK=1
+export PREFECT_SERVER_ANALYTICS_ENABLED=false
+export PREFECT_API_URL={api}
 """
 
 
@@ -85,6 +89,7 @@ def demo(folder: Path = Path(".demo")) -> int:
         }
     )
     code = running.reindex()
+    write_activate(folder, process_environment().get("PREFECT_API_URL", ""))
     for question in QUESTIONS:
         OUT.print()
         OUT.rule(Text(question, style="bold"), align="left")
@@ -109,12 +114,17 @@ def _make(folder: Path, root: Path) -> None:
     projects = folder / "projects.toml"
     if not projects.exists():  # a person may have added projects since
         projects.write_text(_PROJECTS.format(root=escaped), encoding="utf-8")
+
+
+def write_activate(folder: Path, api: str) -> None:
+    """What a shell reads to use the demo's index, and its Prefect server."""
     (folder / "activate").write_text(
         _ACTIVATE.format(
             folder=shlex.quote(str(folder)),
             home=shlex.quote(str(folder / "home")),
             projects=shlex.quote(str(folder / "projects.toml")),
             bin=shlex.quote(str(Path(sys.executable).parent)),
+            api=shlex.quote(api),
         ),
         encoding="utf-8",
     )

@@ -22,6 +22,7 @@ from concordance.cli.orchestration import without_user
 from concordance.cli.printing import print_json, safe
 from concordance.cli.running import Json
 from concordance.errors import ConcordanceError
+from concordance.ranking.calibration import Calibration
 from concordance.resources import open_server
 from concordance.settings import Configuration, Settings
 
@@ -39,6 +40,14 @@ class Finding:
     good: bool
     found: str
     mend: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model that is set, and its space where the provider told of it."""
+
+    name: str
+    fingerprint: str | None = None
 
 
 @app.command
@@ -67,8 +76,9 @@ def _examine() -> Iterator[Finding]:
         return
     yield _projects(configuration)
     yield _tried("git", lambda: _git(environ.get("PATH", "")))
-    yield from _postgres(configuration.settings)
-    yield _tried("embedding", lambda: _embedding(configuration.settings))
+    embedding, model = _embedding(configuration.settings)
+    yield from _postgres(configuration.settings, model)
+    yield embedding
     yield _prefect(configuration.settings, environ)
 
 
@@ -103,7 +113,7 @@ def _git(path: str) -> Finding:
     )
 
 
-def _postgres(settings: Settings) -> Iterator[Finding]:
+def _postgres(settings: Settings, model: Model | None) -> Iterator[Finding]:
     where = (
         f"embedded in {EmbeddedPostgres(settings.home).status().location.base}"
         if settings.database_url is None
@@ -115,9 +125,26 @@ def _postgres(settings: Settings) -> Iterator[Finding]:
             yield Finding("postgres", good=True, found=f"PostgreSQL {major}.{minor}, {where}")
             yield Finding("pgvector", good=True, found=facts.pgvector or "")
             for own in list_calibrations(database, settings.tenant):
-                yield Finding(f"calibration of {own.project}", good=True, found=own.summary)
+                yield calibration_finding(own, model)
     except ConcordanceError as error:
         yield Finding("postgres", good=False, found=error.message, mend=error.hint)
+
+
+def calibration_finding(own: Calibration, model: Model | None) -> Finding:
+    """Whether a calibration speaks of today's model; searches use no other one."""
+    good = model is None or (
+        own.model_name == model.name and model.fingerprint in (None, own.model)
+    )
+    mend = (
+        f"concordance calibrate --project {own.project} --data SET, or --undo: it was made with "
+        "another model, and is not used"
+    )
+    return Finding(
+        f"calibration of {own.project}",
+        good=good,
+        found=own.summary,
+        mend=None if good else mend,
+    )
 
 
 @contextmanager
@@ -134,23 +161,30 @@ def _opened(settings: Settings) -> Iterator[tuple[Database, ServerFacts]]:
             server.stop()
 
 
-def _embedding(settings: Settings) -> Finding:
-    embedder = open_embedder(settings.embedding_model, settings)
+def _embedding(settings: Settings) -> tuple[Finding, Model | None]:
+    """What is found of the provider, and the model that is set, where there is such a one."""
+    model: Model | None = None
     try:
-        space = embedder.space()
-    finally:
-        embedder.close()
-    found = f"{space.provider}/{space.model}, {space.dimensions} wide"
-    return Finding("embedding", good=True, found=f"{found}, {space.digest[:12]}")
+        embedder = open_embedder(settings.embedding_model, settings)
+        model = Model(embedder.model)
+        try:
+            space = embedder.space()
+        finally:
+            embedder.close()
+    except ConcordanceError as error:
+        return Finding("embedding", good=False, found=error.message, mend=error.hint), model
+    found = f"{space.provider}/{space.model}, {space.dimensions} wide, {space.digest[:12]}"
+    return Finding("embedding", good=True, found=found), Model(embedder.model, space.fingerprint)
 
 
 def _prefect(settings: Settings, environ: dict[str, str]) -> Finding:
     given = environ.get("PREFECT_API_URL")
-    if given:
+    own = PrefectServer(settings.home, environ)
+    if given and not own.owns(given):
         good = is_healthy(given)
         mend = None if good else "start that server, or unset PREFECT_API_URL"
         return Finding("prefect", good=good, found=without_user(given), mend=mend)
-    found = PrefectServer(settings.home, environ).find()
+    found = own.find()
     if found is None:
         return Finding("prefect", good=True, found="not running; started by the first run")
     return Finding("prefect", good=True, found=found.ui_url)

@@ -18,6 +18,7 @@ from concordance.cli.running import Json
 from concordance.errors import BadRequest
 from concordance.figures import CalibrationReport, Evaluation, Figure
 from concordance.index import Index
+from concordance.indexing.counting import counted
 from concordance.progress import announcer
 from concordance.ranking.calibration import Part
 from concordance.reporting import interval
@@ -100,7 +101,8 @@ def print_evaluation(console: Console, found: Evaluation) -> None:
     """One row a ranking, then what each is worth against the others, confidence and times."""
     # As text: a folder's name may look like markup.
     title = Text(
-        f"{safe(found.name)}: {found.questions:,} questions, {found.documents:,} documents"
+        f"{safe(found.name)}: {counted(found.questions, 'question')}, "
+        f"{counted(found.documents, 'document')}"
     )
     table = Table("Ranking", title=title, title_justify="left")
     for name in ("nDCG@10", "Recall@100", "MRR@10", f"nDCG@10 less {found.baseline}"):

@@ -6,10 +6,12 @@ settings at that moment. This is the one place of the package that reaches for `
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,21 @@ from concordance.adapters.environment import (
     process_environment,
     set_process_variables,
 )
-from concordance.adapters.prefect_server import PREFECT_VARIABLES, PrefectServer, is_healthy
-from concordance.errors import OrchestrationError
+from concordance.adapters.prefect_server import (
+    PREFECT_VARIABLES,
+    STOP_SECONDS,
+    PrefectServer,
+    is_healthy,
+)
+from concordance.cli.watching import (
+    LOOK_SECONDS,
+    PATIENCE_SECONDS,
+    Absence,
+    Connection,
+    Watched,
+    lost,
+)
+from concordance.errors import OrchestrationError, ServerLost
 from concordance.models import Scope
 from concordance.settings import Configuration
 
@@ -30,34 +45,42 @@ WORK_POOL = "concordance"
 DEPLOYMENTS = Path("deployments") / "prefect.yaml"
 
 
-def connect(configuration: Configuration, *, verbose: bool, on_start: Callable[[], None]) -> str:
-    """Make Prefect reachable and quiet; returns the address of its API.
+def connect(
+    configuration: Configuration, *, verbose: bool, on_start: Callable[[], None]
+) -> Connection:
+    """Make Prefect reachable and quiet; returns where it is.
 
-    With `PREFECT_API_URL` set that server is used; else this user's own, started where needed.
+    With `PREFECT_API_URL` set that server is used; else this user's own, started where needed. That
+    is also meant where the variable holds its last address.
 
     Raises:
         OrchestrationError: The server given does not answer, or ours does not start.
     """
     environ = process_environment()
     home = configuration.settings.home
+    server = PrefectServer(home, environ)
     given = environ.get("PREFECT_API_URL")
+    if given and server.owns(given):
+        given = None
     if given:
         if not is_healthy(given):
             raise OrchestrationError(
                 f"the Prefect API at {without_user(given)} does not answer",
                 hint="Start it, or unset PREFECT_API_URL to use one of this user's own",
             )
-        url = given
+        found = Connection(given, lambda: is_healthy(given), PATIENCE_SECONDS)
     else:
-        url = PrefectServer(home, environ).ensure(on_start=on_start).api_url
-    variables = PREFECT_VARIABLES | {"PREFECT_API_URL": url}
+        running = server.ensure(on_start=on_start)
+        force_process_variables({"PREFECT_API_URL": running.api_url})
+        found = Connection(running.api_url, lambda: server.lives(running))
+    variables = PREFECT_VARIABLES | {"PREFECT_API_URL": found.url}
     if not given:
         variables["PREFECT_HOME"] = str(home / "prefect")
     if not verbose:
         # What failed is told by our own report, in one line a project.
         variables["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     set_process_variables(variables)
-    return url
+    return found
 
 
 def without_user(url: str) -> str:
@@ -67,31 +90,68 @@ def without_user(url: str) -> str:
     return f"{scheme}{separator}{server.rpartition('@')[2]}{slash}{path}"
 
 
-def run_reindex(slugs: Sequence[str], scopes: Sequence[Scope], *, full: bool) -> State[Any]:
-    """Run the `reindex` flow in this process, to its final state."""
-    from flows.reindex import reindex  # noqa: PLC0415 - Prefect reads its settings on import
+def run_reindex(
+    connection: Connection, slugs: Sequence[str], scopes: Sequence[Scope], *, full: bool
+) -> State[Any]:
+    """Run the `reindex` flow in this process, to its final state.
 
-    return reindex(
-        projects=list(slugs) or None, scopes=list(scopes) or None, full=full, return_state=True
-    )
+    Raises:
+        ServerLost: Its Prefect server went away.
+    """
+    with _closed_if_lost(), Watched(connection, _give_up):
+        from flows.reindex import reindex  # noqa: PLC0415 - Prefect reads its settings on import
 
-
-def run_backfill(slugs: Sequence[str], *, retry_refused: bool) -> State[Any]:
-    """Run the `backfill-vectors` flow in this process, to its final state."""
-    from flows.backfill_vectors import backfill_vectors  # noqa: PLC0415 - likewise
-
-    return backfill_vectors(
-        projects=list(slugs) or None, retry_refused=retry_refused, return_state=True
-    )
+        return reindex(
+            projects=list(slugs) or None, scopes=list(scopes) or None, full=full, return_state=True
+        )
 
 
-def serve_deployments(configuration: Configuration, root: Path) -> int:
+def run_backfill(
+    connection: Connection, slugs: Sequence[str], *, retry_refused: bool
+) -> State[Any]:
+    """Run the `backfill-vectors` flow in this process, to its final state.
+
+    Raises:
+        ServerLost: Its Prefect server went away.
+    """
+    with _closed_if_lost(), Watched(connection, _give_up):
+        from flows.backfill_vectors import backfill_vectors  # noqa: PLC0415 - likewise
+
+        return backfill_vectors(
+            projects=list(slugs) or None, retry_refused=retry_refused, return_state=True
+        )
+
+
+@contextmanager
+def _closed_if_lost() -> Iterator[None]:
+    """Close the index of a run that lost its server: its process ends without the usual end."""
+    try:
+        yield
+    except ServerLost:
+        from tasks.shared import close_shared  # noqa: PLC0415 - likewise
+
+        close_shared()
+        raise
+
+
+def _give_up() -> None:
+    """End this process now: what is at work waits for a server that is gone."""
+    from tasks.shared import close_shared  # noqa: PLC0415 - likewise
+
+    sys.stderr.write(f"concordance: {lost()}\n")
+    sys.stderr.flush()
+    close_shared()
+    os._exit(1)
+
+
+def serve_deployments(connection: Connection, configuration: Configuration, root: Path) -> int:
     """Deploy everything in `deployments/prefect.yaml`, then work on it until interrupted.
 
     Runs start in `root`, whatever folder this was called from, so paths are made absolute first.
 
     Raises:
         OrchestrationError: Prefect refused the work pool or a deployment.
+        ServerLost: The Prefect server went away.
     """
     settings = configuration.settings
     force_process_variables(
@@ -103,15 +163,32 @@ def serve_deployments(configuration: Configuration, root: Path) -> int:
     )
     _prefect(root, "work-pool", "create", WORK_POOL, "--type", "process", "--overwrite")
     _prefect(root, "--no-prompt", "deploy", "--all", "--prefect-file", str(DEPLOYMENTS))
-    worker = _command("worker", "start", "--pool", WORK_POOL)
-    with subprocess.Popen(worker, cwd=root, env=process_environment()) as process:  # noqa: S603 - our own program
+    worker = [sys.executable, "-m", "concordance.cli.worker", "--pool", WORK_POOL]
+    absence = Absence(connection)
+    # Nothing is ever written to the pipe: that it ends tells the worker that this process did.
+    with subprocess.Popen(  # noqa: S603 - our own program
+        worker, cwd=root, env=process_environment(), stdin=subprocess.PIPE
+    ) as process:
         # A worker ends its runs first; it must not be left behind when this process is ended.
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         while True:
             try:
-                return process.wait()
+                return process.wait(LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                if absence.lasts():
+                    _end(process)
+                    raise lost() from None
             except KeyboardInterrupt:
                 continue  # a terminal has sent it to the worker, too
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a worker; one that waits for a server that is gone is not waited for long."""
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def project_root() -> Path:

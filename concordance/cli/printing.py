@@ -242,7 +242,7 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
         ("note", explanation.reason),
     )
     for name, value in facts:
-        if value:
+        if value and not (name == "note" and value in explanation.verdict):
             console.print(Text(f"  {name}: {safe(value)}"))
     for detail in explanation.details:
         console.print(Text(f"  {safe(detail)}"))

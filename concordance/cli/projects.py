@@ -34,6 +34,7 @@ def list_projects(*, json: Json = False) -> int:
     configuration = read_configuration(process_environment(), need_projects=False)
     with Index.open(configuration) as index:
         stored = index.stored_slugs()
+        sets = index.evaluation_sets()
     configured = {project.slug for project in configuration.projects}
     rows: list[dict[str, Any]] = [
         {
@@ -52,7 +53,7 @@ def list_projects(*, json: Json = False) -> int:
         if slug not in configured
     ]
     if json:
-        print_json({"projects": rows})
+        print_json({"projects": rows, "sets": sets})
         return 0
     table = Table()
     for name in ("Project", "Location", "Branch", "Language", "In the index"):
@@ -66,6 +67,9 @@ def list_projects(*, json: Json = False) -> int:
             "yes" if row["indexed"] else "not yet",
         )
     OUT.print(table)
+    if sets:
+        said = f"Sets that were evaluated: {', '.join(sets)}; 'projects forget' removes one."
+        OUT.print(Text(said, style="dim"), soft_wrap=True)
     return 0
 
 
@@ -136,7 +140,7 @@ def check(*projects: str, json: Json = False) -> int:
 
 @app.command
 def forget(slug: str) -> int:
-    """Remove a project's rows and vectors from the index; projects.toml stays as it is."""
+    """Remove a project's rows and vectors, or an evaluated set's; projects.toml stays as it is."""
     with Index.open(read_configuration(process_environment(), need_projects=False)) as index:
         gone = index.forget(slug)
     OUT.print(Text(f"'{slug}' was removed." if gone else f"The index has no '{slug}'."))

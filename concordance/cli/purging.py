@@ -26,6 +26,10 @@ OLD_ROWS = (
     "Old versions of rows stay in Postgres's files until they are written anew: "
     "'concordance purge --secrets --rewrite'. Backups, replicas and archived WAL keep theirs."
 )
+REWRITTEN = (
+    "The tables' files were written anew, without old versions of rows. Backups, replicas and "
+    "archived WAL keep theirs."
+)
 
 
 @app.command
@@ -80,3 +84,5 @@ def _print(done: list[Purged], *, rewrite: bool) -> None:
         OUT.print(Text("Changed passages wait for vectors: concordance backfill", style="dim"))
         if not rewrite:
             OUT.print(Text(OLD_ROWS, style="yellow"))
+    if rewrite:
+        OUT.print(Text(REWRITTEN, style="dim"))

@@ -15,6 +15,7 @@ from concordance.adapters.environment import process_environment, read_configura
 from concordance.cli.printing import print_json, safe
 from concordance.cli.running import Json
 from concordance.index import Index
+from concordance.indexing.counting import counted
 
 app = App(name="questions", help="Record, list, remove and export questions with their answers.")
 OUT = Console()
@@ -41,7 +42,7 @@ def add(
         count = len({row.question for row in index.recorded_questions(project)})
     for place in places:
         OUT.print(Text(f"Recorded with {safe(str(place))}"))
-    OUT.print(Text(f"'{project}' has {count} questions now."))
+    OUT.print(Text(f"'{project}' has {counted(count, 'question')} now."))
     return 0
 
 
@@ -88,7 +89,12 @@ def export(folder: Path, *, project: ProjectSlug) -> int:
     """Write a project's questions and passages in BEIR form, for evaluate and calibrate."""
     with _open() as index:
         done = index.export_questions(project, folder)
-    OUT.print(Text(f"{done.questions} questions and {done.passages:,} passages are in {folder}."))
+    OUT.print(
+        Text(
+            f"{counted(done.questions, 'question')} and {counted(done.passages, 'passage')} "
+            f"are in {folder}."
+        )
+    )
     for question in done.lost:
         said = f"Left out, as no passage holds its answer any more: {safe(question)}"
         OUT.print(Text(said, style="yellow"))

@@ -15,6 +15,7 @@ from concordance.adapters.prefect_server import PrefectServer, runs_at_work
 from concordance.cli import orchestration
 from concordance.cli.printing import print_coverage, print_json, safe
 from concordance.cli.progress_bars import bars
+from concordance.cli.watching import Connection
 from concordance.errors import OrchestrationError
 from concordance.index import Index
 from concordance.indexing.counting import counted
@@ -54,16 +55,16 @@ def reindex(
     missing, 2 when the command itself was wrong.
     """
     configuration = _configuration(projects)
-    url = _connect(configuration, verbose=verbose)
+    connection = _connect(configuration, verbose=verbose)
     with bars(ERR):
-        state = orchestration.run_reindex(projects, scope, full=full)
+        state = orchestration.run_reindex(connection, projects, scope, full=full)
     slugs = list(projects) or [project.slug for project in configuration.projects]
     with Index.open(configuration) as index:
         covered = [c for c in index.coverage(slugs) if not scope or c.scope in scope]
         verdict = _verdict(state, judge_run(slugs, covered))
         _report(index, covered, verdict, json=json)
     if not json:
-        ERR.print(Text(f"Runs: {url.removesuffix('/api')}", style="dim"))
+        ERR.print(Text(f"Runs: {connection.url.removesuffix('/api')}", style="dim"))
     return 0 if verdict.good else 1
 
 
@@ -78,9 +79,9 @@ def backfill(
 ) -> int:
     """Embed whatever waits for a vector; several may run at once."""
     configuration = _configuration(projects)
-    _connect(configuration, verbose=verbose)
+    connection = _connect(configuration, verbose=verbose)
     with bars(ERR):
-        state = orchestration.run_backfill(projects, retry_refused=retry_refused)
+        state = orchestration.run_backfill(connection, projects, retry_refused=retry_refused)
     with Index.open(configuration) as index:
         covered = index.coverage(list(projects) or None)
         slugs = sorted({c.project for c in covered})
@@ -93,17 +94,18 @@ def backfill(
 def serve(*, verbose: Verbose = True) -> int:
     """Deploy the flows of deployments/prefect.yaml and work on them, until interrupted."""
     configuration = _configuration(())
-    url = _connect(configuration, verbose=verbose)
-    ERR.print(Text(f"Prefect UI: {url.removesuffix('/api')}", style="bold"))
-    return orchestration.serve_deployments(configuration, orchestration.project_root())
+    connection = _connect(configuration, verbose=verbose)
+    ERR.print(Text(f"Prefect UI: {connection.url.removesuffix('/api')}", style="bold"))
+    root = orchestration.project_root()
+    return orchestration.serve_deployments(connection, configuration, root)
 
 
 @app.command
 def ui() -> int:
     """Print the address of the Prefect UI, starting this user's server where needed."""
     configuration = read_configuration(process_environment(), need_projects=False)
-    url = _connect(configuration, verbose=False)
-    print(url.removesuffix("/api"))  # noqa: T201 - it is the output
+    connection = _connect(configuration, verbose=False)
+    print(connection.url.removesuffix("/api"))  # noqa: T201 - it is the output
     return 0
 
 
@@ -139,7 +141,7 @@ def _configuration(slugs: Sequence[str]) -> Configuration:
     return configuration
 
 
-def _connect(configuration: Configuration, *, verbose: bool) -> str:
+def _connect(configuration: Configuration, *, verbose: bool) -> Connection:
     return orchestration.connect(
         configuration,
         verbose=verbose,

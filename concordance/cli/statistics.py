@@ -15,6 +15,7 @@ from concordance.cli.printing import print_json, safe
 from concordance.cli.progress_bars import bars
 from concordance.cli.running import Json
 from concordance.index import Index
+from concordance.indexing.counting import counted
 from concordance.progress import announcer
 
 app = App()
@@ -52,7 +53,7 @@ def statistics(
     if not found:
         OUT.print("No difference.")
         return 0
-    table = Table("Project", "Language", "Word", title=f"{len(found):,} differences")
+    table = Table("Project", "Language", "Word", title=counted(len(found), "difference"))
     for name in ("Stored", "Counted"):
         table.add_column(name, justify="right")
     for one in found[:SHOWN]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from concordance.indexing.counting import counted
+from concordance.indexing.counting import agreeing, counted
 from concordance.models import CoverageState, ScopeCoverage
 
 
@@ -56,7 +56,8 @@ def judge_run(slugs: Sequence[str], coverage: Sequence[ScopeCoverage]) -> Verdic
         names = ", ".join(sorted({s.project for s in waiting}))
         return Verdict(
             Outcome.LEXICAL_ONLY,
-            f"{missing:,} chunks wait for a vector, in {names}: {waiting[0].reason}",
+            f"{counted(missing, 'chunk')} {agreeing(missing, 'waits', 'wait')} for a vector, in "
+            f"{names}: {waiting[0].reason}",
         )
     unembedded = [s for s in every if s.embedding_error is not None and s.chunks]
     if unembedded:

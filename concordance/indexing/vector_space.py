@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from concordance.errors import BadEmbedding
+from concordance.indexing.counting import agreeing, counted
 
 CHUNK_TEXT_VERSION = 1
 """Raised whenever `passage_text` gives another text for the same passage."""
@@ -126,7 +127,10 @@ def check_vectors(
         BadEmbedding: Wrong count or width, a number that is not finite, or an all-zero row.
     """
     if len(vectors) != expected:
-        raise BadEmbedding(f"{expected} texts were sent and {len(vectors)} vectors came back")
+        raise BadEmbedding(
+            f"{counted(expected, 'text')} {agreeing(expected, 'was', 'were')} sent and "
+            f"{counted(len(vectors), 'vector')} came back"
+        )
     if expected == 0:
         return np.empty((0, dimensions or 0), dtype=np.float32)
     widths = {len(row) for row in vectors}

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from concordance.indexing.counting import counted
 from concordance.ranking.bootstrap import Interval
 from concordance.ranking.confidence import Confidence
 
@@ -68,8 +69,9 @@ class Calibration(BaseModel):
         ]
         if self.confidence is not None:
             numbers.append("its own confidence")
+        fitted_on = counted(self.fitted_on, "question")
         return (
-            f"{', '.join(numbers)}; fitted on {self.fitted_on} questions of '{self.set_name}' "
-            f"({self.questions_hash[:12]}), checked on {self.checked_on} others, "
+            f"{', '.join(numbers)}; fitted on {fitted_on} of '{self.set_name}' "
+            f"({self.questions_hash[:12]}), checked on {counted(self.checked_on, 'other')}, "
             f"{self.made_at:%Y-%m-%d}, {self.model_name}"
         )

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from concordance.indexing.counting import counted
+
 
 def area_under_curve(positive: Sequence[float], negative: Sequence[float]) -> float | None:
     """How often a positive case scores above a negative one, ties counted half; None without any.
@@ -42,7 +44,7 @@ def keeping_threshold(scores: Sequence[float], share: float) -> float:
         ValueError: There is no score, or the share is out of range.
     """
     if not scores or not 0 < share <= 1:
-        raise ValueError(f"no threshold keeps {share:g} of {len(scores)} scores")
+        raise ValueError(f"no threshold keeps {share:g} of {counted(len(scores), 'score')}")
     ranked = sorted(scores, reverse=True)
     needed = int(np.ceil(share * len(ranked) - 1e-9))
     return ranked[needed - 1]

@@ -14,7 +14,7 @@ order by scope
 for update
 
 -- name: count
-select c.scope,
+select p.slug as project, c.scope, c.fingerprint,
        c.indexed_marker, c.remote_marker, c.last_success, c.attempt_open, c.attempt_error,
        c.embedding_error,
        d.found, d.indexed, d.empty, d.failed, d.skipped, d.first_failure,
@@ -22,6 +22,7 @@ select c.scope,
        s.secrets,
        m.id as model_id
 from coverage c
+join projects p on p.id = c.project_id
 left join embedding_models m on m.tenant_id = c.tenant_id and m.state = 'active'
 cross join lateral (
     select count(*) as found,
@@ -61,8 +62,9 @@ set found = %(found)s, indexed = %(indexed)s, empty = %(empty)s, failed = %(fail
     skipped = %(skipped)s, chunks = %(chunks)s, chunks_with_vector = %(chunks_with_vector)s,
     chunks_refused = %(chunks_refused)s, model_id = %(model_id)s, state = %(state)s,
     reason = %(reason)s, secrets = %(secrets)s,
-    last_complete = case when %(state)s = 'complete' then %(now)s else last_complete end
-where project_id = %(project)s and scope = %(scope)s
+    last_complete = case when %(state)s = 'complete' and not %(outdated)s then %(now)s
+        else last_complete end
+where project_id = %(project_id)s and scope = %(scope)s
 
 -- name: open_attempt
 update coverage
@@ -106,7 +108,7 @@ select p.slug as project, c.scope, c.state, c.reason, c.found, c.indexed, c.empt
        c.skipped, c.chunks, c.chunks_with_vector, c.chunks_refused, c.embedding_error, c.secrets,
        m.provider || '/' || m.model as model,
        c.indexed_marker as indexed_commit, c.remote_marker as remote_commit, c.last_attempt,
-       c.last_success, c.last_complete, s.turns, s.turns_left_out, s.last_event
+       c.last_success, c.last_complete, c.fingerprint, s.turns, s.turns_left_out, s.last_event
 from coverage c
 join projects p on p.id = c.project_id
 left join embedding_models m on m.id = c.model_id
@@ -125,6 +127,23 @@ left join lateral (
 ) s on c.scope = 'session'
 where c.tenant_id = %(tenant)s and (%(slugs)s::text[] is null or p.slug = any(%(slugs)s))
 order by p.slug, array_position(array['docs', 'adr', 'session'], c.scope)
+
+-- name: outdated
+-- What is written beside a row is compared as the next run compares it.
+select r.scope, sum(r.documents)::bigint as documents, sum(r.logs)::bigint as logs
+from (
+    select d.scope, count(*) as documents, 0 as logs
+    from documents d join projects p on p.id = d.project_id
+    where p.tenant_id = %(tenant)s and p.slug = %(slug)s
+      and d.chunker <> all(case d.kind when 'file' then %(files)s::text[] else %(sessions)s end)
+    group by d.scope
+    union all
+    select 'session', 0, count(*)
+    from session_logs l join projects p on p.id = l.project_id
+    where p.tenant_id = %(tenant)s and p.slug = %(slug)s and l.reader <> all(%(readers)s::text[])
+    having count(*) > 0
+) r
+group by r.scope
 
 -- name: markers
 select p.slug, c.scope, c.indexed_marker, c.fingerprint, c.last_success, c.attempt_error, c.attempt_open,

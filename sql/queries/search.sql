@@ -20,8 +20,8 @@ rollback to savepoint leg
 
 -- name: targets
 select p.id as project_id, p.slug, c.scope, c.state, c.reason,
-       c.indexed_marker as indexed_commit, c.last_success, c.chunks, c.chunks_with_vector,
-       c.chunks_refused,
+       c.indexed_marker as indexed_commit, c.last_success, c.fingerprint, c.chunks,
+       c.chunks_with_vector, c.chunks_refused,
        (select sum(a.chunks) from coverage a where a.tenant_id = %(tenant)s)::bigint as in_all
 from coverage c join projects p on p.id = c.project_id
 where c.tenant_id = %(tenant)s

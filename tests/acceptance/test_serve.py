@@ -108,6 +108,25 @@ def test_the_pages_ask_the_server_that_they_came_from(served: tuple[Person, str]
     assert settings["api_url"] == api
 
 
+def test_to_deploy_again_warns_of_nothing(served: tuple[Person, str]) -> None:
+    person, api = served
+    deployment(api, "search/search")
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-W", "always", "-m", "prefect", "--no-prompt", "deploy", "--all"),
+            *("--prefect-file", "deployments/prefect.yaml"),
+        ],
+        cwd=root,
+        env=person.environment() | {"PREFECT_API_URL": api, "CONCORDANCE_ROOT": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert "FutureWarning" not in done.stdout + done.stderr
+
+
 def test_every_deployment_of_the_file_is_there_with_its_schedule(
     served: tuple[Person, str],
 ) -> None:

@@ -132,6 +132,43 @@ def test_a_provider_that_is_down_costs_the_vectors_alone(
     assert states("a")["docs"] is CoverageState.COMPLETE
 
 
+def test_a_backfill_without_its_provider_says_so_though_nothing_waits(
+    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
+) -> None:
+    GitSource.make(tmp_path / "a", {"docs/a.md": DOC})
+    project = Project(slug="a", path=tmp_path / "a")
+    adopt(make_index, project)
+    run()
+    provider.stop()
+    shared.close_shared()
+    adopt(make_index, project)
+    down = backfill_vectors(return_state=True)
+    assert (down.type.value, down.name) == ("COMPLETED", "LexicalOnly")
+    assert "no chunk waits for a vector, but the provider fails" in (down.message or "")
+    assert shared.shared_index().coverage(["a"])[0].embedding_error is not None
+    provider.restart()
+    shared.shared_index().reset_breaker()
+    assert backfill_vectors(return_state=True).name == "Completed"
+
+
+def test_after_a_rule_changed_no_run_but_the_next_one_says_complete(
+    make_index: IndexMaker, tmp_path: Path
+) -> None:
+    GitSource.make(tmp_path / "a", {"docs/a.md": DOC})
+    project = Project(slug="a", path=tmp_path / "a")
+    adopt(make_index, project)
+    run()
+    shared.close_shared()
+    adopt(make_index, project.model_copy(update={"scrub": False}))
+    filled = backfill_vectors(return_state=True)
+    assert "a docs is stale: its rules changed: the next run reads 1 file again" in (
+        filled.message or ""
+    )
+    assert states("a")["docs"] is CoverageState.STALE
+    done = run()
+    assert (done.name, states("a")["docs"]) == ("Completed", CoverageState.COMPLETE)
+
+
 def test_a_missing_model_is_named_once_and_words_are_indexed_all_the_same(
     make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from concordance import calibrating
 from concordance.adapters.beir import read_set
+from concordance.cli.doctor import Model, calibration_finding
 from concordance.errors import BadRecord, BadTestSet, UnknownProject
 from concordance.figures import CalibrationReport
 from concordance.index import Index
@@ -275,3 +276,23 @@ def test_questions_whose_answer_is_gone_are_left_out(index: Index, tmp_path: Pat
     done = index.export_questions("p", tmp_path / "own")
     assert done.lost == ("kettles",)
     assert json.loads((tmp_path / "own" / "queries.jsonl").read_text())["text"] == "boil water"
+
+
+def test_the_doctor_does_not_praise_a_calibration_of_another_model(
+    index: Index, tmp_path: Path
+) -> None:
+    own = index.calibrate("p", misleading(tmp_path / "misleading")).calibration
+    good = [
+        calibration_finding(own, model).good
+        for model in (
+            None,
+            Model(own.model_name),
+            Model(own.model_name, own.model),
+            Model("ollama/other:latest"),
+            Model(own.model_name, "another version of it"),
+        )
+    ]
+    assert good == [True, True, True, False, False]
+    finding = calibration_finding(own, Model("ollama/other:latest"))
+    assert "--project p" in (finding.mend or "")
+    assert "is not used" in (finding.mend or "")

@@ -215,3 +215,16 @@ def test_a_set_of_conversations_is_measured_by_turns_as_real_sessions_are(
     assert [row["event_id"] for row in rows] == ["boats/1:0", "boats/1:1", "boats/1:2"]
     assert rows[1]["heading_path"] == ["human, 1 May 2023"]
     assert rows[1]["preceding"] == "Ana: the valve of boats is 0"
+
+
+def test_a_set_is_listed_and_can_be_forgotten(
+    index: Index, tmp_path: Path, database_url: str
+) -> None:
+    index.evaluate(manuals(tmp_path / "manuals", 12), vectors=False)
+    index.evaluate(manuals(tmp_path / "others", 12), vectors=False)
+    assert index.evaluation_sets() == ["evaluation-manuals", "evaluation-others"]
+    assert index.forget("evaluation-manuals")
+    assert not index.forget("evaluation-manuals")
+    assert index.evaluation_sets() == ["evaluation-others"]
+    assert ask(database_url, "select slug from projects") == [{"slug": "evaluation-others"}]
+    assert ask(database_url, "select count(distinct project_id) as n from chunks") == [{"n": 1}]

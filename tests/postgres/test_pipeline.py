@@ -385,3 +385,21 @@ def test_adr_dir_names_another_folder(
     source.commit({}, delete=[".adr-dir"])
     reindex(index)
     assert "decisions/0001-x.md" not in names_of(database_url)
+
+
+def test_a_run_over_an_unchanged_repository_writes_no_row_of_a_document(
+    index: Index, database_url: str
+) -> None:
+    written = "select id, xmin::text as by from {} order by id"
+    tables = ("documents", "chunks")
+    before = [ask(database_url, written.format(table)) for table in tables]
+    reindex(index)
+    assert [ask(database_url, written.format(table)) for table in tables] == before
+
+
+def test_a_new_commit_writes_the_files_that_it_is_new_to(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    commit = source.commit({"docs/new.md": "# New\n\nText.\n"})
+    reindex(index)
+    assert {d["commit"] for d in documents_of(database_url)} == {commit}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from concordance.adapters.postgres.words import check_statistics
 from concordance.cli import run
 from concordance.index import Index
 from concordance.purging import Purged
-from concordance.settings import Project
+from concordance.settings import Configuration, Project
 from tests.conftest import IndexMaker
 from tests.planted import planted, traces
 from tests.postgres.driver import (
@@ -216,6 +217,24 @@ def test_the_command_says_what_it_did(
     assert counted[0]["secrets"]["aws access key"] >= 2
     run(["coverage"])
     assert "replaced by marks" in capsys.readouterr().out
+
+
+def test_the_command_says_each_thing_once(
+    shell: Path, tmp_path: Path, index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = index.configuration.projects[0].model_copy(update={"slug": "q"})
+    reindex(Index(replace(index._resources, configuration=_with(index, named))), "q", embed=False)
+    shell.write_text(shell.read_text() + f'[[projects]]\nslug = "q"\npath = "{named.path}"\n')
+    assert run(["purge", "--secrets", "--rewrite"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(set(lines))
+    assert sum("written anew" in line for line in lines) == 1
+    assert not any("--rewrite" in line for line in lines)
+
+
+def _with(index: Index, project: Project) -> Configuration:
+    given = index.configuration
+    return given.model_copy(update={"projects": (*given.projects, project)})
 
 
 def test_other_keys_than_these_exist() -> None:

@@ -33,7 +33,7 @@ OUTSIDE = {("connection", "create_database")} | {
 VECTORS = {"vectors": ["{1:0.5}/1000000000"]}
 # Where one name means two things.
 INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
-    ("coverage", "save"): {"chunks": 3},
+    ("coverage", "save"): {"chunks": 3, "project_id": 1, "outdated": False},
     ("lexical", "top"): VECTORS,
     ("lexical", "top_ts_rank_cd"): VECTORS,
     ("search", "candidates"): VECTORS,
@@ -97,6 +97,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "event_id": None,
         "failed": 0,
         "figures": Jsonb({}),
+        "files": ["f"],
         "fingerprint": "f",
         "fitted_on": 10,
         "format": "codex",
@@ -140,6 +141,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "projects": [project],
         "provider": "fake",
         "query_prefix": "",
+        "readers": ["r"],
         "question": "what is the queue",
         "questions_hash": "h",
         "reader": "r",
@@ -151,6 +153,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "scope": "docs",
         "scopes": ["docs", "adr"],
         "secrets": Jsonb({}),
+        "sessions": ["f"],
         "set_name": "faq",
         "sha256": "0" * 64,
         "since": NOW,

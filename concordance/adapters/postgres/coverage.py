@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from psycopg.types.json import Jsonb
 
 from concordance.adapters.postgres.database import Connection, Database, fetch_all
 from concordance.adapters.postgres.projects import keep_models
-from concordance.indexing.coverage import Counted, judge
+from concordance.indexing.coverage import Counted, is_outdated, judge
 from concordance.models import Scope, ScopeCoverage
 from sql import queries
+
+Rules = Mapping[tuple[str, str], str]
+"""What decides which rows a scope has today, by project and scope."""
+
+NO_RULES: Rules = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,30 @@ class Marker:
     chunks_with_vector: int
 
 
+class StoredCoverage(ScopeCoverage):
+    """A scope's coverage as it was counted, and the rules that its rows were made by."""
+
+    fingerprint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeBy:
+    """What today's rules write beside a document and a log, by which older ones are told."""
+
+    files: Sequence[str]
+    sessions: Sequence[str]
+    readers: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """How many documents and logs of a scope are not as today's rules would read them."""
+
+    scope: str
+    documents: int
+    logs: int
+
+
 def ensure_scopes(
     connection: Connection, tenant: int, project_id: int, scopes: Sequence[Scope]
 ) -> None:
@@ -41,9 +71,17 @@ def ensure_scopes(
 
 
 def recount(
-    connection: Connection, project_id: int, scopes: Sequence[Scope], *, now: datetime
+    connection: Connection,
+    project_id: int,
+    scopes: Sequence[Scope],
+    *,
+    now: datetime,
+    rules: Rules = NO_RULES,
 ) -> None:
-    """Count some scopes of a project anew, judge them, and store both."""
+    """Count some scopes of a project anew, judge them, and store both.
+
+    With `rules`, a scope whose rows were made by others is not noted as complete now.
+    """
     ask = queries("coverage")
     key = {"project": project_id, "scopes": sorted(scopes)}
     # The lock comes first, in a statement of its own: the count then sees all that was committed
@@ -55,20 +93,27 @@ def recount(
             ask["save"],
             asdict(counted)
             | {
-                "project": project_id,
+                "project_id": project_id,
                 "secrets": Jsonb(dict(sorted(counted.secrets.items()))),
                 "state": verdict.state,
                 "reason": verdict.reason,
+                "outdated": is_outdated(
+                    counted.last_success,
+                    counted.fingerprint,
+                    rules.get((counted.project, counted.scope), counted.fingerprint),
+                ),
                 "now": now,
             },
         )
 
 
-def recount_all(connection: Connection, tenant: int, *, now: datetime) -> None:
+def recount_all(
+    connection: Connection, tenant: int, *, now: datetime, rules: Rules = NO_RULES
+) -> None:
     """Count every scope of a tenant anew."""
     key = {"tenant": tenant, "projects": None}
     for row in connection.execute(queries("coverage")["projects_of"], key).fetchall():
-        recount(connection, row[0], list(Scope), now=now)
+        recount(connection, row[0], list(Scope), now=now, rules=rules)
 
 
 def open_attempt(
@@ -136,13 +181,14 @@ def confirm(
             )
 
 
-def note_embedding(
+def note_embedding(  # noqa: PLR0913 - whose vectors, what was said, by which rules
     database: Database,
     tenant: int,
     *,
     projects: Sequence[int] | None,
     error: str | None,
     now: datetime,
+    rules: Rules = NO_RULES,
 ) -> None:
     """Count again after embedding, and keep the provider's words where it failed."""
     ask = queries("coverage")
@@ -157,7 +203,7 @@ def note_embedding(
                 ask["set_embedding_error"],
                 {"tenant": tenant, "projects": [project_id], "error": error},
             )
-            recount(connection, project_id, list(Scope), now=now)
+            recount(connection, project_id, list(Scope), now=now, rules=rules)
 
 
 def _lock(connection: Connection, project_id: int, scopes: Sequence[Scope]) -> None:
@@ -168,15 +214,30 @@ def _lock(connection: Connection, project_id: int, scopes: Sequence[Scope]) -> N
 
 def list_coverage(
     database: Database, tenant: int, slugs: Sequence[str] | None
-) -> list[ScopeCoverage]:
-    """The coverage of some projects, or of all, by slug and scope."""
+) -> list[StoredCoverage]:
+    """The coverage of some projects, or of all, by slug and scope, as it was counted."""
     with database.transaction() as connection:
         return fetch_all(
             connection,
             queries("coverage")["list"],
             {"tenant": tenant, "slugs": None if slugs is None else list(slugs)},
-            ScopeCoverage,
+            StoredCoverage,
         )
+
+
+def count_outdated(
+    database: Database, tenant: int, slug: str, made_by: MadeBy
+) -> dict[str, Outdated]:
+    """What of a project the next run reads again, by scope; a scope without any is left out."""
+    key = {"tenant": tenant, "slug": slug}
+    with database.transaction() as connection:
+        found = fetch_all(
+            connection,
+            queries("coverage")["outdated"],
+            key | {name: list(value) for name, value in asdict(made_by).items()},
+            Outdated,
+        )
+    return {row.scope: row for row in found}
 
 
 def list_markers(database: Database, tenant: int, slugs: Sequence[str] | None) -> list[Marker]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from concordance.adapters.postgres.coverage import recount_all
+from concordance.adapters.postgres.coverage import NO_RULES, Rules, recount_all
 from concordance.adapters.postgres.database import (
     Connection,
     Database,
@@ -93,7 +93,12 @@ def active_space_in(connection: Connection, tenant: int) -> StoredSpace | None:
 
 
 def activate_space(
-    database: Database, tenant: int, space: VectorSpace, *, now: datetime
+    database: Database,
+    tenant: int,
+    space: VectorSpace,
+    *,
+    now: datetime,
+    rules: Rules = NO_RULES,
 ) -> StoredSpace:
     """Make `space` the one that is filled and searched; queue every text that lacks a vector in it.
 
@@ -124,7 +129,7 @@ def activate_space(
         model = fetch_value(connection, ask["activate"], key)
         if model is not None:
             connection.execute(ask["queue_missing"], {"tenant": tenant, "model": model})
-            recount_all(connection, tenant, now=now)
+            recount_all(connection, tenant, now=now, rules=rules)
         found = active_space_in(connection, tenant)
     if found is None:
         raise DatabaseError("the vector space was removed while it was made the active one")

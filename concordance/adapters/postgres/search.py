@@ -67,6 +67,7 @@ class Target:
     reason: str
     indexed_commit: str | None
     last_success: datetime | None
+    fingerprint: str | None
     chunks: int
     chunks_with_vector: int
     chunks_refused: int

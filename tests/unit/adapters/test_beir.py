@@ -98,7 +98,7 @@ def test_scopes_group_documents(tmp_path: Path) -> None:
         ("qrels", f"1\ta\t{10**20}\n", "qrels.tsv, line 1: the score 1000"),
         ("questions", '{"id": "1", "text": " "}', "queries.jsonl, line 1: the question is blank"),
         ("questions", '{"id": "1", "text": "x", "scope": "t"}', "scope 't' of the question '1'"),
-        ("qrels", "1\n", "qrels.tsv, line 1: 1 columns"),
+        ("qrels", "1\n", "qrels.tsv, line 1: 1 column,"),
         ("qrels", "1\ta\tmuch\n", "qrels.tsv, line 1: the score 'much'"),
         ("qrels", QRELS + "9\ta\t1\n", "qrels.tsv, line 3: queries.jsonl has no question '9'"),
         ("qrels", "1\tz\t1\n", "line 1: corpus.jsonl has no document 'z'"),

@@ -195,6 +195,25 @@ def test_a_server_is_started_once_shared_and_stopped(server: PrefectServer) -> N
     assert server.stop() is False
 
 
+def test_a_server_that_is_started_again_has_its_address(server: PrefectServer) -> None:
+    first = server.ensure()
+    assert server.lives(first)
+    assert server.owns(first.api_url)
+    assert not server.owns("http://127.0.0.1:1/api")
+    server.stop()
+    assert not server.lives(first)
+    assert server.owns(first.api_url), "a shell may hold it"
+    second = server.ensure()
+    assert (second.port, server.lives(first)) == (first.port, False)
+
+
+def test_a_port_that_was_taken_meanwhile_is_left_alone(
+    server: PrefectServer, stranger: int
+) -> None:
+    (server.folder / "server.port").write_text(str(stranger))
+    assert server.ensure().port != stranger
+
+
 def test_commands_that_ask_at_once_get_one_server(server: PrefectServer) -> None:
     found: list[RunningServer] = []
     threads = [threading.Thread(target=lambda: found.append(server.ensure())) for _ in range(4)]

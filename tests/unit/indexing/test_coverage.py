@@ -14,7 +14,9 @@ from concordance.models import CoverageState
 
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 WHOLE = Counted(
+    project="p",
     scope="docs",
+    fingerprint="f",
     indexed_marker="c1",
     remote_marker="c1",
     last_success=WHEN,
