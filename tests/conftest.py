@@ -26,10 +26,17 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    """One real server for the whole run, with a migrated database named `template`."""
+    """One real server for each process of the run, with a migrated database named `template`.
+
+    Processes of a run share none: tests look at the locks and the sessions of a whole server.
+    """
     with tempfile.TemporaryDirectory(prefix="concordance-test-") as home:
         server = EmbeddedPostgres(Path(home))
         url = server.start()
+        with psycopg.connect(url, autocommit=True) as connection:
+            # What is thrown away need not outlast a power cut; a kill it outlasts all the same.
+            connection.execute("alter system set fsync = off")
+            connection.execute("select pg_reload_conf()")
         template = Database(create_database(url, "template"), pool_size=2)
         template.open()
         migrate(template)
