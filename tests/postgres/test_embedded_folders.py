@@ -60,13 +60,13 @@ def test_no_folder_that_was_there_gets_another_mode_or_owner() -> None:
 
 
 @as_root
-def test_root_puts_nothing_into_home_and_the_server_is_not_root(place: Place) -> None:
-    with place.server():
-        assert not place.home.exists()
-        data = place.location.data.stat()
+def test_root_puts_nothing_into_home_and_the_server_is_not_root(new_place: Place) -> None:
+    with new_place.server():
+        assert not new_place.home.exists()
+        data = new_place.location.data.stat()
         assert data.st_uid == pwd.getpwnam("pgserver").pw_uid
         assert stat.S_IMODE(data.st_mode) == 0o700
-        assert place.location.run.stat().st_uid == 0
+        assert new_place.location.run.stat().st_uid == 0
 
 
 @as_root
@@ -76,12 +76,12 @@ def test_no_other_user_can_connect(place: Place) -> None:
 
 
 @as_root
-def test_an_ordinary_user_has_it_all_below_home(place: Place) -> None:
-    private = place.home.parent
+def test_an_ordinary_user_has_it_all_below_home(new_place: Place) -> None:
+    private = new_place.home.parent
     os.chown(private, pwd.getpwnam("nobody").pw_uid, -1)
     private.chmod(0o711)  # so that nothing but the server's own folders keeps others out
     before = modes_above(private, installed_package())
-    script = place.spawn(
+    script = new_place.spawn(
         """
 ours = server()
 url = ours.start()
@@ -95,19 +95,19 @@ assert not ours.status().running
         user="nobody",
     )
     url = line_of(script)
-    assert "Permission denied" in place.run(CONNECT, home=url, user="daemon")
-    base = place.home / "postgres" / "18"
+    assert "Permission denied" in new_place.run(CONNECT, home=url, user="daemon")
+    base = new_place.home / "postgres" / "18"
     finish(script)
     assert base.owner() == "nobody"
     assert modes_above(private, installed_package()) == before
 
 
 @as_root
-def test_a_home_folder_may_have_any_name(place: Place) -> None:
-    os.chown(place.home.parent, pwd.getpwnam("nobody").pw_uid, -1)
-    place.temp.chmod(0o1777)
+def test_a_home_folder_may_have_any_name(new_place: Place) -> None:
+    os.chown(new_place.home.parent, pwd.getpwnam("nobody").pw_uid, -1)
+    new_place.temp.chmod(0o1777)
     name = "a, 'b' \"c\" $(touch pwned) `d` é \\ %41 " + "long " * 20
-    said = place.run(
+    said = new_place.run(
         """
 ours = server()
 with psycopg.connect(ours.start()) as connection:
@@ -115,7 +115,7 @@ with psycopg.connect(ours.start()) as connection:
 ours.stop()
 """,
         user="nobody",
-        home=str(place.home / name.strip()),
+        home=str(new_place.home / name.strip()),
     )
     assert said == "True\n"
 

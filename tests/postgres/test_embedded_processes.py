@@ -49,14 +49,14 @@ def test_force_stops_it_for_everybody(place: Place) -> None:
     finish(other)
 
 
-def test_processes_that_start_at_the_same_moment_share_one_new_server(place: Place) -> None:
-    scripts = [place.spawn() for _ in range(4)]
+def test_processes_that_start_at_the_same_moment_share_one_new_server(new_place: Place) -> None:
+    scripts = [new_place.spawn() for _ in range(4)]
     urls = {line_of(script) for script in scripts}
     assert len(urls) == 1
-    assert not (place.location.run / "initdb.log.1").exists()
+    assert not (new_place.location.run / "initdb.log.1").exists()
     for script in scripts:
         finish(script)
-    assert not place.server().status().running
+    assert not new_place.server().status().running
 
 
 def test_output_that_somebody_reads_ends_with_the_process(place: Place) -> None:
@@ -137,12 +137,12 @@ def test_a_process_that_took_the_postmasters_number_is_left_alone(place: Place) 
             stranger.kill()
 
 
-def test_a_kill_in_the_middle_of_initdb_leaves_nothing_half_made(place: Place) -> None:
-    staging = place.location.base / "data.new"
-    script = place.spawn()
+def test_a_kill_in_the_middle_of_initdb_leaves_nothing_half_made(new_place: Place) -> None:
+    staging = new_place.location.base / "data.new"
+    script = new_place.spawn()
     eventually((staging / "base").exists)
     kill(script)
-    assert not place.location.data.exists()
-    with place.server() as server:
+    assert not new_place.location.data.exists()
+    with new_place.server() as server:
         assert execute(server.url, "select 1") == "1"
     assert not staging.exists()
