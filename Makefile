@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Processes that tests run in: a number, or as many as there are cores.
+WORKERS ?= auto
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 # Libraries of this project must not look for anything outside this machine.
 export DO_NOT_TRACK := 1
@@ -14,8 +16,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: .venv/runtime
 	@$(BIN)/concordance demo
 
+# A file's tests stay together and in order; files are dealt out in the order of their names, so
+# that the long ones come first. Each worker has a Postgres of its own, hence a limit.
 test: .venv/dev
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -21,15 +22,39 @@ from concordance.index import Index
 from concordance.settings import Configuration, Project, Settings
 from tests.fake_ollama import FakeOllama
 
+FLOWS = "tests/flows/"
 _numbers = itertools.count(1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Deals out whole files; those of flows go together, since they share a Prefect server."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    scheduling = LoadFileScheduling(config, log)
+    scheduling._split_scope = _dealt_out_together
+    return scheduling
+
+
+def _dealt_out_together(test: str) -> str:
+    return FLOWS if test.startswith(FLOWS) else test.partition("::")[0]
 
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    """One real server for the whole run, with a migrated database named `template`."""
+    """One real server for each process of the run, with a migrated database named `template`.
+
+    Processes of a run share none: tests look at the locks and the sessions of a whole server.
+    """
     with tempfile.TemporaryDirectory(prefix="concordance-test-") as home:
         server = EmbeddedPostgres(Path(home))
         url = server.start()
+        with psycopg.connect(url, autocommit=True) as connection:
+            # What is thrown away need not outlast a power cut; a kill it outlasts all the same.
+            connection.execute("alter system set fsync = off")
+            connection.execute("select pg_reload_conf()")
         template = Database(create_database(url, "template"), pool_size=2)
         template.open()
         migrate(template)

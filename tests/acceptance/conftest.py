@@ -55,7 +55,7 @@ class Person:
         return Ran(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
     """A person with two projects and a log, who has indexed nothing yet."""
     folder = tmp_path_factory.mktemp("desk")

@@ -59,7 +59,7 @@ def ask(api: str, path: str, body: dict[str, Any] | None = None) -> Any:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - likewise
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310 - likewise
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
             # The server's SQLite is locked for a moment when several write; clients try again.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from concordance.index import Index
 from concordance.models import Answer, FileOrigin, LexicalRanking
@@ -105,6 +107,11 @@ def index(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         index = make(*projects)
         for project in projects:
             reindex(index, project.slug, embed=False)
+        url = make_conninfo(server_url, dbname="identifiers")
+        with psycopg.connect(url, autocommit=True) as connection:
+            # The server does it by itself within a minute, and until then the longest questions
+            # below would each take half a minute.
+            connection.execute("analyze")
         yield index
 
 

@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from concordance.adapters.embedded_binaries import prepare
 from concordance.adapters.postgres.database import Database
+from tests.postgres.place import Place, copy_data, open_place
 from tests.postgres.rows import Shelf
 
 
@@ -10,3 +17,37 @@ from tests.postgres.rows import Shelf
 def shelf(database: Database) -> Shelf:
     """The rows of one tenant, and ways to make them."""
     return Shelf(database)
+
+
+@pytest.fixture(scope="session")
+def shared_state() -> Iterator[Path]:
+    """Where root keeps the copy of the binaries: one for all places, as it is large."""
+    # Not pytest's own folder: it is closed to the user that the server runs as.
+    top = Path(tempfile.mkdtemp(prefix="cpg-", dir="/tmp"))
+    top.chmod(0o755)
+    yield top / "state"
+    shutil.rmtree(top)
+
+
+@pytest.fixture(scope="session")
+def data_made_before(shared_state: Path) -> Path:
+    """The data of a server that was started and stopped once."""
+    with open_place(shared_state) as made:
+        with made.server():
+            pass
+        return copy_data(made.location.data, shared_state.parent / "data")
+
+
+@pytest.fixture
+def new_place(shared_state: Path) -> Iterator[Place]:
+    """A place where no server ever was."""
+    with open_place(shared_state) as made:
+        yield made
+
+
+@pytest.fixture
+def place(new_place: Place, data_made_before: Path) -> Place:
+    """A place whose server has been initialised, which takes ten times as long as to start it."""
+    prepare(new_place.location, new_place.state)
+    copy_data(data_made_before, new_place.location.data)
+    return new_place

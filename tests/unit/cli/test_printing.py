@@ -1,26 +1,20 @@
-"""What a terminal is shown: never a character that it would obey, never an age below nothing."""
+"""What commands print: pages for a terminal, and JSON for a program."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.console import Console
 
 from concordance.cli.printing import (
     SHOWN_LINES,
-    age,
     print_answer,
     print_coverage,
     print_explanation,
     print_json,
-    safe,
     workplace,
 )
 from concordance.models import (
@@ -41,85 +35,7 @@ from concordance.models import (
     SearchRequest,
     SessionOrigin,
 )
-
-NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-LINK = "\x1b]8;;https://evil.example\x07click\x1b]8;;\x07"
-OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-# --- text ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain\ttext\nand more", "plain\ttext\nand more"),
-        ("one\r\ntwo\rthree", "one\ntwo\nthree"),
-        ("\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m"),
-        (LINK, "\ufffd]8;;https://evil.example\ufffdclick\ufffd]8;;\ufffd"),
-        ("\x9d0;title\x9c", "\ufffd0;title\ufffd"),
-        ("\x1bP+q\x1b\\", "\ufffdP+q\ufffd\\"),
-        ("a\x08b\x7fc\0d\x0be\x0cf", "a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf"),
-        ("user\u202e\u2066txt.exe\u2069", "user\ufffd\ufffdtxt.exe\ufffd"),
-        ("a\u2028b\u2029c", "a\ufffdb\ufffdc"),
-        ("half \ud800", "half \ufffd"),
-        ("שלום 👩‍👩‍👧 é 中", "שלום 👩‍👩‍👧 é 中"),
-        ("[bold]no markup[/bold]", "[bold]no markup[/bold]"),
-        ("", ""),
-    ],
-)
-def test_a_terminal_finds_nothing_to_obey(text: str, shown: str) -> None:
-    assert safe(text) == shown
-
-
-@given(st.text(st.characters(codec=None)))
-def test_any_text_can_be_shown(text: str) -> None:
-    shown = safe(text)
-    assert not OBEYED.search(shown)
-    assert shown.encode().decode() == safe(shown)
-
-
-# --- ages ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("ago", "shown"),
-    [
-        (timedelta(0), "0 s ago"),
-        (timedelta(seconds=59.9), "59 s ago"),
-        (timedelta(seconds=60), "1 min ago"),
-        (timedelta(minutes=59, seconds=59), "59 min ago"),
-        (timedelta(hours=1), "1 h ago"),
-        (timedelta(hours=23, minutes=59), "23 h ago"),
-        (timedelta(days=1), "1 d ago"),
-        (timedelta(days=400), "400 d ago"),
-        (timedelta(seconds=-90), "0 s ago"),
-        (timedelta(days=-3), "0 s ago"),
-    ],
-)
-def test_an_age_is_told_in_its_largest_unit(ago: timedelta, shown: str) -> None:
-    assert age(NOW - ago, NOW) == shown
-
-
-def test_what_never_was_has_no_age() -> None:
-    assert age(None, NOW) == "never"
-
-
-def test_an_age_across_the_change_of_clocks_is_the_time_that_passed() -> None:
-    summer, winter = timezone(timedelta(hours=2)), timezone(timedelta(hours=1))
-    before = datetime(2026, 10, 25, 2, 45, tzinfo=summer)
-    after = datetime(2026, 10, 25, 2, 15, tzinfo=winter)
-    assert age(before, after) == "30 min ago"
-    assert age(after, before) == "0 s ago"
-
-
-# --- whole pages -----------------------------------------------------------------------------
-
-
-def shown(printer: Any, *arguments: Any, **options: Any) -> str:
-    out = io.StringIO()
-    printer(Console(file=out, width=200, color_system=None), *arguments, **options)
-    return out.getvalue()
+from tests.unit.cli.terminal import LINK, NOW, OBEYED, shown
 
 
 def coverage(state: CoverageState = CoverageState.COMPLETE, **more: Any) -> ScopeCoverage:
