@@ -77,7 +77,7 @@ def test_every_fusion_and_filter_can_be_asked_for(person: Person) -> None:
 
 
 def test_explain_tells_why(person: Person) -> None:
-    assert "indexed: 1 chunks" in person.run("explain", "lamp", "docs/install.md").out
+    assert "indexed: 1 chunk," in person.run("explain", "lamp", "docs/install.md").out
     assert "not a text that is read" in person.run("explain", "lamp", "src/main.c").out
     assert "no such file" in person.run("explain", "lamp", "docs/gone.md").out
     broken = person.run("explain", "shade", "docs/broken.md", "--json")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from concordance.cli import asking as cli_asking
+from concordance.cli import records as cli_records
 from concordance.cli import run
 from concordance.errors import BadRequest, UnknownProject
 from concordance.index import Index
@@ -305,7 +307,9 @@ def shell(
     monkeypatch.setenv("CONCORDANCE_DATABASE_URL", database_url)
     monkeypatch.setenv("CONCORDANCE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CONCORDANCE_PROJECTS_FILE", str(tmp_path / "projects.toml"))
-    monkeypatch.setenv("COLUMNS", "160")
+    # They may have been made by an earlier test, in a terminal of another width.
+    for room in (cli_asking, cli_records):
+        monkeypatch.setattr(room.OUT, "width", 160)
 
 
 def test_the_command_lists_records(shell: None, capsys: pytest.CaptureFixture[str]) -> None:
