@@ -57,6 +57,8 @@ def cover(resources: Resources, slugs: Sequence[str] | None) -> list[ScopeCovera
 
 
 def _is_stored(resources: Resources, slug: str) -> bool:
+    if resources.database.reader:
+        return bool(coverage.list_coverage(resources.database, resources.tenant, [slug]))
     return projects.find_project(resources.database, resources.tenant, slug) is not None
 
 
@@ -81,8 +83,8 @@ def _other_model(resources: Resources) -> str | None:
 
 def _outdated(resources: Resources, slug: str) -> Mapping[str, Outdated]:
     project = resources.configuration.project(slug)
-    if project is None:
-        return {}
+    if project is None or resources.database.reader:
+        return {}  # a reader is not told what is written beside each document
     found = coverage.count_outdated(
         resources.database, resources.tenant, slug, _made_by(resources, project)
     )

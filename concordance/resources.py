@@ -24,6 +24,7 @@ from concordance.adapters.git_policy import GitPolicy
 from concordance.adapters.postgres.database import Database, create_database
 from concordance.adapters.postgres.projects import ensure_tenant
 from concordance.adapters.postgres.schema import migrate
+from concordance.adapters.postgres.tenants import find_reader
 from concordance.adapters.reranking import Reranker, open_reranker
 from concordance.adapters.secret_scanner import kingfisher
 from concordance.adapters.session_readers import known_readers
@@ -157,8 +158,7 @@ def open_resources(
     database = Database(conninfo, pool_size=settings.database_pool)
     try:
         database.open()
-        migrate(database)
-        tenant = ensure_tenant(database, settings.tenant)
+        tenant = _tenant(database, settings)
     except BaseException:
         database.close()
         if server is not None:
@@ -180,6 +180,20 @@ def open_resources(
         clock,
         server=server,
     )
+
+
+def _tenant(database: Database, settings: Settings) -> int:
+    """The tenant's number; a reader's is that of its login, and the schema is not its to change."""
+    reader = find_reader(database)
+    if reader is None:
+        migrate(database)
+        return ensure_tenant(database, settings.tenant)
+    if "tenant" in settings.model_fields_set and settings.tenant != reader.slug:
+        raise SettingsError(
+            f"this login reads the tenant '{reader.slug}', and '{settings.tenant}' is set",
+            hint="Unset CONCORDANCE_TENANT: a reader's tenant is that of its login",
+        )
+    return reader.id
 
 
 def open_server(settings: Settings) -> tuple[EmbeddedPostgres | None, str]:

@@ -17,6 +17,7 @@ from concordance.cli import (
     records,
     running,
     statistics,
+    tenants,
 )
 
 app = App(
@@ -38,3 +39,4 @@ for part in (
     app.command(part, name="*")
 app.command(projects.app)
 app.command(questions.app)
+app.command(tenants.app)

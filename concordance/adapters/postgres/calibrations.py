@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from concordance.adapters.postgres.database import Connection, Database, fetch_all, fetch_value
+from concordance.adapters.postgres.database import (
+    Connection,
+    Database,
+    Statements,
+    fetch_all,
+    fetch_value,
+)
 from concordance.indexing.documents import Kind
 from concordance.ranking.calibration import Calibration
 from sql import queries
@@ -70,9 +76,11 @@ class KeptPassage:
     content: str
 
 
-def find_calibration(connection: Connection, project_id: int) -> Calibration | None:
+def find_calibration(
+    connection: Connection, project_id: int, ask: Statements
+) -> Calibration | None:
     """What is stored for a project, or None."""
-    found = _calibrations(connection, "find", {"project": project_id})
+    found = _calibrations(connection, ask["find"], {"project": project_id})
     return found[0] if found else None
 
 
@@ -84,7 +92,7 @@ def list_calibrations(database: Database, tenant: str) -> list[Calibration]:
     with database.transaction() as connection:
         if not fetch_value(connection, queries("calibrations")["there"], {}):
             return []
-        return _calibrations(connection, "list", {"slug": tenant})
+        return _calibrations(connection, queries("calibrations")["list"], {"slug": tenant})
 
 
 def save_calibration(
@@ -154,8 +162,8 @@ def kept_passages(database: Database, project_id: int) -> list[KeptPassage]:
 
 
 def _calibrations(
-    connection: Connection, name: str, parameters: Mapping[str, Any]
+    connection: Connection, query: LiteralString, parameters: Mapping[str, Any]
 ) -> list[Calibration]:
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(queries("calibrations")[name], parameters).fetchall()
+        rows = cursor.execute(query, parameters).fetchall()
     return [Calibration.model_validate(row) for row in rows]

@@ -219,7 +219,7 @@ def list_coverage(
     with database.transaction() as connection:
         return fetch_all(
             connection,
-            queries("coverage")["list"],
+            database.statements("coverage")["list"],
             {"tenant": tenant, "slugs": None if slugs is None else list(slugs)},
             StoredCoverage,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -32,6 +33,7 @@ from sql import queries
 Row = TypeVar("Row")
 Connection = psycopg.Connection[tuple[Any, ...]]
 Parameters = Mapping[str, Any]
+Statements = Mapping[str, LiteralString]
 
 OLDEST_SERVER = 160_000
 OLDEST_PGVECTOR = (0, 8)
@@ -102,7 +104,10 @@ def translate(  # noqa: PLR0911 - one case a kind of error
                 f"there is no such database at {target}: {said}", hint="Create it, then try again"
             )
         case pg.InsufficientPrivilege():
-            return DatabaseUnsuitable(f"the login at {target} lacks a right: {said}")
+            return DatabaseUnsuitable(
+                f"the login at {target} lacks a right: {said}",
+                hint="A reader's login may search and show coverage; see docs/tenants.md",
+            )
         case pg.DiskFull():
             return DatabaseError(
                 f"Postgres at {target} has no room left: {said}", hint="Free disk space there"
@@ -126,8 +131,10 @@ class Database:
     """One Postgres database, reached through a pool of connections.
 
     Made without touching the network; `open` connects. All methods that talk to the server raise
-    `DatabaseError`s only.
+    `DatabaseError`s only. `reader` is whether its login has a reader's functions and no table.
     """
+
+    reader = False
 
     def __init__(self, conninfo: str, *, pool_size: int) -> None:
         try:
@@ -175,6 +182,10 @@ class Database:
         """Close every connection of the pool."""
         self._pool.close()
 
+    def statements(self, room: str) -> Statements:
+        """The named statements of a room, as this login may send them."""
+        return _as_reader(room) if self.reader else queries(room)
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A connection with a transaction: committed at the end, rolled back on any error."""
@@ -216,6 +227,17 @@ class Database:
                 {"pgvector_schema": self._vector_schema},
             )
             connection.commit()
+
+
+@cache
+def _as_reader(room: str) -> Statements:
+    """Those of the room, but for what a reader asks of functions instead."""
+    instead = {
+        name.removeprefix(f"{room}_"): text
+        for name, text in queries("readers").items()
+        if name.startswith(f"{room}_")
+    }
+    return queries(room) | instead
 
 
 def _options(given: str | int | None) -> str:

@@ -82,7 +82,8 @@ class Pending:
 def active_space(database: Database, tenant: int) -> StoredSpace | None:
     """The space that is searched, or None before the first vector."""
     with database.transaction() as connection:
-        return active_space_in(connection, tenant)
+        ask = database.statements("embeddings")
+        return fetch_one(connection, ask["active_model"], {"tenant": tenant}, StoredSpace)
 
 
 def active_space_in(connection: Connection, tenant: int) -> StoredSpace | None:

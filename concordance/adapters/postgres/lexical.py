@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from concordance.adapters.postgres.database import Connection, fetch_all, fetch_rows
+from concordance.adapters.postgres.database import (
+    Connection,
+    Statements,
+    fetch_all,
+    fetch_rows,
+)
 from concordance.models import LexicalRanking
 from concordance.ranking.bm25 import (
     Term,
@@ -93,10 +98,13 @@ def language_lexeme(language: str) -> str:
     return f"§{language}"
 
 
-def read_questions(connection: Connection, text: str, projects: Sequence[int]) -> list[Question]:
+def read_questions(
+    connection: Connection, text: str, projects: Sequence[int], *, ask: Statements | None = None
+) -> list[Question]:
     """A question in each language of some projects, with idf and bounds over those projects."""
+    asks = queries("lexical") if ask is None else ask
     given = {"projects": list(projects), "question": text}
-    rows = fetch_all(connection, queries("lexical")["terms"], given, _TermRow)
+    rows = fetch_all(connection, asks["terms"], given, _TermRow)
     by_language = {key: list(own) for key, own in groupby(rows, key=lambda row: row.language)}
     passages = {language: own[0].passages for language, own in by_language.items()}
     held = {
@@ -106,7 +114,7 @@ def read_questions(connection: Connection, text: str, projects: Sequence[int]) -
     forms: list[Form] = []
     if len(held) > 1:
         asked = given | {"languages": list(held)}
-        forms = fetch_all(connection, queries("lexical")["forms"], asked, Form)
+        forms = fetch_all(connection, asks["forms"], asked, Form)
     frequencies = document_frequencies(passages, held, forms)
     return [
         _question(language, own, frequencies[language], sum(passages.values()))
@@ -114,19 +122,20 @@ def read_questions(connection: Connection, text: str, projects: Sequence[int]) -
     ]
 
 
-def find(
+def find(  # noqa: PLR0913 - what is asked, of what, and how
     connection: Connection,
     questions: Sequence[Question],
     filters: dict[str, Any],
     places: Sequence[str],
     *,
     ranking: LexicalRanking,
+    ask: Statements | None = None,
 ) -> list[Scored]:
     """The best passages of the pool, best first, whatever language each is in.
 
     `places` are the lexemes of the searched scopes, none where that would narrow nothing.
     """
-    asked = _Asked(connection, filters, places)
+    asked = _Asked(connection, filters, places, queries("lexical") if ask is None else ask)
     if ranking is not LexicalRanking.BM25:
         return asked.rows("top_ts_rank_cd", [(q, _condition(q, ranking)) for q in questions])
     few = [q for q in questions if q.passages <= FEW_PASSAGES]
@@ -158,6 +167,7 @@ class _Asked:
     connection: Connection
     filters: dict[str, Any]
     places: Sequence[str]
+    ask: Statements = field(default_factory=lambda: queries("lexical"))
 
     @property
     def pool(self) -> int:
@@ -170,7 +180,7 @@ class _Asked:
             return []
         found = fetch_rows(
             self.connection,
-            queries("lexical")[name],
+            self.ask[name],
             self.filters
             | {
                 "languages": [question.language for question, _ in possible],

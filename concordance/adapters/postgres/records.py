@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from concordance.adapters.postgres.database import Connection, Database, fetch_all
+from concordance.adapters.postgres.database import Connection, Database, Statements, fetch_all
 from concordance.indexing.documents import Document
 from concordance.indexing.succession import Entry, date_in_name, trace
 from concordance.models import AdrStatus, RecordName, RecordState
@@ -110,11 +110,11 @@ def stored_records(database: Database, project_id: int) -> list[StoredRecord]:
         return _of_project(connection, project_id)
 
 
-def standing_of(connection: Connection, chunks: Sequence[int]) -> dict[int, Standing]:
+def standing_of(
+    connection: Connection, chunks: Sequence[int], ask: Statements
+) -> dict[int, Standing]:
     """The records that some passages belong to, by the passage; others have none."""
-    rows = fetch_all(
-        connection, queries("records")["of_chunks"], {"chunks": list(chunks)}, Standing
-    )
+    rows = fetch_all(connection, ask["of_chunks"], {"chunks": list(chunks)}, Standing)
     return {row.chunk_id: row for row in rows}
 
 

@@ -27,6 +27,7 @@ from concordance.adapters.postgres.calibrations import find_calibration
 from concordance.adapters.postgres.database import (
     Connection,
     Database,
+    Statements,
     fetch_all,
     fetch_rows,
     fetch_value,
@@ -138,11 +139,18 @@ class Nearest:
 class Snapshot:
     """One read-only view of the index: everything asked of it is of the same moment."""
 
-    def __init__(self, connection: Connection, target: str, deadline: float) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        target: str,
+        deadline: float,
+        statements: Callable[[str], Statements] = queries,
+    ) -> None:
         self._connection = connection
         self._target = target
         self._deadline = deadline
-        self._ask = queries("search")
+        self._statements = statements
+        self._ask = statements("search")
 
     def targets(
         self, tenant: int, slugs: Sequence[str] | None, scopes: Sequence[str]
@@ -161,12 +169,15 @@ class Snapshot:
 
     def calibration(self, project_id: int) -> Calibration | None:
         """What was fitted for a project, or None."""
-        return find_calibration(self._connection, project_id)
+        ask = self._statements("calibrations")
+        return find_calibration(self._connection, project_id, ask)
 
     def questions(self, text: str, filters: Filters) -> list[lexical.Question]:
         """The question in each language of the searched projects, with idf and bounds."""
         return self._guarded(
-            lambda connection: lexical.read_questions(connection, text, filters.projects)
+            lambda connection: lexical.read_questions(
+                connection, text, filters.projects, ask=self._statements("lexical")
+            )
         )
 
     def lexical_leg(
@@ -175,7 +186,12 @@ class Snapshot:
         """Passages that hold the question's words, best first."""
         return self._guarded(
             lambda connection: lexical.find(
-                connection, questions, filters.parameters(), filters.places, ranking=ranking
+                connection,
+                questions,
+                filters.parameters(),
+                filters.places,
+                ranking=ranking,
+                ask=self._statements("lexical"),
             ),
             anew=True,
         )
@@ -269,7 +285,7 @@ class Snapshot:
 
     def records(self, chunks: Sequence[int]) -> dict[int, Standing]:
         """The decision record of each of these passages that belongs to one."""
-        return standing_of(self._connection, chunks)
+        return standing_of(self._connection, chunks, self._statements("records"))
 
     def _known(self, query: Any, given: dict[str, Any]) -> list[tuple[Any, ...]]:
         return self._guarded(lambda connection: fetch_rows(connection, query, given))
@@ -325,7 +341,7 @@ def open_snapshot(database: Database, *, timeout_seconds: float) -> Iterator[Sna
             ask["tune"],
             {"ef_search": 2 * POOL, "milliseconds": _milliseconds(deadline)},
         )
-        yield Snapshot(connection, database.target, deadline)
+        yield Snapshot(connection, database.target, deadline, database.statements)
 
 
 def _milliseconds(deadline: float) -> int:

@@ -1,0 +1,370 @@
+"""A reader's login: the same answers as the owner's, by functions alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from concordance.adapters.postgres import search as legs
+from concordance.adapters.postgres.database import create_database
+from concordance.adapters.postgres.embeddings import vector_as_text
+from concordance.cli import run
+from concordance.errors import DatabaseUnsuitable, SettingsError, UsageError
+from concordance.granting import open_tenants
+from concordance.models import POOL, Answer, Fusion
+from concordance.settings import Project, Settings
+from tests.fake_ollama import FakeOllama
+from tests.postgres.driver import reindex
+from tests.postgres.house import (
+    NEIGHBOUR,
+    NOON,
+    READER,
+    House,
+    grant,
+    logins,
+    open_house,
+    open_index,
+)
+from tests.postgres.library import SHOP, search
+from tests.sources import GitSource
+
+REQUESTS: list[dict[str, Any]] = [
+    {},
+    {"projects": ["laden"]},
+    {"projects": ["shop"], "scopes": ["adr"]},
+    {"scopes": ["session"]},
+    {"path_prefix": "docs/more/"},
+    {"since": "2026-03-01T10:01:00Z"},
+    {"adr_status": ["unknown"]},
+    {"lexical_ranking": "ts_rank_cd"},
+    {"lexical_ranking": "all_words"},
+]
+QUESTIONS = ["tea water kettle queue", "Kessel kettles", "C++", "what is this about", "zanzibar"]
+
+
+@pytest.fixture(scope="module")
+def house(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with open_house(server_url, "readers", tmp_path_factory.mktemp("house")) as made:
+        yield made
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    return answer.model_dump(exclude={"milliseconds"})
+
+
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_a_reader_gets_the_answers_of_the_owner(house: House, fusion: Fusion) -> None:
+    hits = 0
+    for text in QUESTIONS:
+        for more in REQUESTS:
+            asked = {"fusion": fusion, "top_k": 50} | more
+            mine, owners = search(house.reader, text, **asked), search(house.owner, text, **asked)
+            assert told(mine) == told(owners), (text, more)
+            assert not mine.degraded
+            hits += len(mine.hits)
+    assert hits > 40
+
+
+def test_a_reader_gets_a_calibration_and_what_replaced_a_record(
+    house: House, server_url: str
+) -> None:
+    asked = {"projects": ["shop"], "scopes": ["adr"]}
+    (shop,) = house.ask("select id from projects where slug = 'shop'")
+    (model,) = house.ask("select fingerprint, provider || '/' || model from embedding_models m "
+                         "join tenants t on t.id = m.tenant_id and t.slug = 'default'")  # fmt: skip
+    with psycopg.connect(house.url, options="-c search_path=concordance") as connection:
+        connection.execute(
+            "insert into calibrations (project_id, tenant_id, set_name, questions_hash, fitted_on, "
+            "checked_on, model, model_name, vector_weight, threshold, figures, made_at) "
+            "values (%s, (select id from tenants where slug = 'default'), 's', 'h', 9, 9, %s, %s, "
+            "0.4, 0.05, '[]', now())",
+            (shop[0], *model),
+        )
+        connection.execute(
+            "insert into successions (older_id, newer_id, tenant_id, project_id) "
+            "select d.id, n.id, d.tenant_id, d.project_id from documents d join documents n "
+            "on n.project_id = d.project_id and n.name = 'docs/guide.md' "
+            "where d.name = 'docs/adr/0001-queue.md'"
+        )
+    mine, owners = search(house.reader, "queue", **asked), search(house.owner, "queue", **asked)
+    assert told(mine) == told(owners)
+    assert any("calibrated" in note for note in mine.notes)
+    assert "docs/guide.md" in json.dumps(mine.model_dump(mode="json"))
+    with psycopg.connect(house.url, options="-c search_path=concordance") as connection:
+        connection.execute("delete from calibrations; delete from successions")
+
+
+def test_coverage_is_the_same_and_unknown_projects_are_unknown(house: House) -> None:
+    assert house.reader.coverage() == house.owner.coverage()
+    assert house.reader.coverage(["laden"]) == house.owner.coverage(["laden"])
+    bare = house.open(READER)
+    assert bare.coverage(["shop"]) == house.owner.coverage(["shop"])
+    for slug in ("vault", "nobody"):
+        with pytest.raises(UsageError, match=f"no project '{slug}'"):
+            bare.coverage([slug])
+    bare.close()
+
+
+def test_what_a_reader_may_not_do_says_so(house: House) -> None:
+    for step in (
+        house.reader.stored_slugs,
+        lambda: house.reader.decision_records("shop"),
+        lambda: house.reader.forget("shop"),
+        lambda: reindex(house.reader, "shop"),
+    ):
+        with pytest.raises(DatabaseUnsuitable, match="A reader's login may search") as raised:
+            step()
+        assert "permission denied" in raised.value.message
+
+
+def test_a_readers_tenant_is_that_of_its_login(house: House) -> None:
+    other = house.open(NEIGHBOUR)
+    assert [hit.project for hit in search(other, "tea", fusion="lexical").hits] == ["vault"] * 3
+    other.close()
+    with pytest.raises(SettingsError, match="reads the tenant 'other', and 'default' is set"):
+        house.open(NEIGHBOUR, tenant="default")
+    house.open(NEIGHBOUR, tenant="other").close()
+
+
+# --- plain SQL -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [*QUESTIONS, "the tea und der Kessel", "tea tea queue", "???"])
+def test_words_are_scored_by_sql_as_the_search_scores_them(house: House, text: str) -> None:
+    for projects in (["shop", "laden"], ["shop"]):
+        owners = search(house.owner, text, fusion="lexical", top_k=100, projects=projects)
+        rows = house.ask(
+            "select p.content, w.score from reader_words(%s, "
+            "(select array_agg(distinct project_id) from reader_targets(%s))) w "
+            "join lateral reader_passages(array[w.chunk_id]) p on true order by w.score desc",
+            text, projects, login=READER,
+        )  # fmt: skip
+        assert sorted(content for content, _ in rows) == sorted(h.content for h in owners.hits)
+        scores = dict(rows)
+        for hit in owners.hits:
+            assert scores[hit.content] == pytest.approx(hit.lexical_score, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "narrow", [(None, None), ("docs/more/", None), (None, "2026-03-01T10:01Z")]
+)
+def test_the_nearest_are_found_by_sql_as_the_search_finds_them(
+    house: House, narrow: tuple[str | None, str | None]
+) -> None:
+    text = "kettle"
+    resources = house.owner._resources
+    vector = vector_as_text(resources.embedder.embed_query(text, deadline_seconds=9))
+    owners = search(
+        house.owner, text, fusion="vector", top_k=100, path_prefix=narrow[0], since=narrow[1]
+    )
+    for way in (None, "index", "all"):
+        rows = house.ask(
+            "select p.content, n.score from reader_model() m, "
+            "reader_nearest(m.id, %s, null, null, %s, %s, null, 100, %s) n, "
+            "reader_passages(array[n.chunk_id]) p order by n.score desc",
+            vector, *narrow, way, login=READER,
+        )  # fmt: skip
+        assert dict(rows) == pytest.approx({h.content: h.vector_score for h in owners.hits})
+        assert len(rows) == len(owners.hits) > 0
+
+
+def test_functions_choose_between_index_and_all_by_the_same_numbers(house: House) -> None:
+    (body,) = house.ask("select prosrc from pg_proc where proname = 'reader_nearest'")
+    share, bound, most = legs.LEAST_SHARE, legs.EXACT_UP_TO, legs.EXACT_AT_MOST
+    assert f"greatest({bound}, least(floor({share} *" in body[0]
+    assert f"), {most}))" in body[0]
+    assert f"'hnsw.ef_search', '{2 * POOL}'" in body[0]
+    defaults = house.ask(
+        "select pg_get_function_arguments(oid) from pg_proc where proname = any(%s)",
+        ["reader_nearest", "reader_top", "reader_words"],
+    )
+    assert all(f"pool integer DEFAULT {POOL}" in row[0] for row in defaults)
+
+
+# --- granting --------------------------------------------------------------------------------
+
+
+def test_a_revoked_login_reads_nothing_and_one_of_another_tenant_gives_up_the_first(
+    house: House, server_url: str
+) -> None:
+    with logins(server_url, "tenant_guest"):
+        grant(house.url, {"tenant_guest": "default"})
+        asked = "select slug from concordance.reader_tenant()"
+        assert house.ask(asked, login="tenant_guest") == [("default",)]
+        grant(house.url, {"tenant_guest": "other"})
+        assert house.ask(asked, login="tenant_guest") == [("other",)]
+        with open_tenants(_settings(house.url, house.home)) as tenants:
+            assert tenants.revoke("tenant_guest")
+            assert not tenants.revoke("tenant_guest")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            house.ask(asked, login="tenant_guest")
+        with pytest.raises(DatabaseUnsuitable, match="lacks a right"):
+            house.open("tenant_guest")
+    assert "tenant_guest" not in {row[0] for row in house.ask("select login from tenant_access")}
+
+
+def test_a_login_that_was_dropped_and_made_anew_has_no_functions(
+    house: House, server_url: str
+) -> None:
+    with logins(server_url, "tenant_guest"):
+        grant(house.url, {"tenant_guest": "default"})
+        with psycopg.connect(house.url, autocommit=True) as connection:
+            connection.execute("drop owned by tenant_guest; drop role tenant_guest")
+            connection.execute("create role tenant_guest login")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            house.ask("select slug from concordance.reader_tenant()", login="tenant_guest")
+        with open_tenants(_settings(house.url, house.home)) as tenants:
+            tenants.revoke("tenant_guest")
+
+
+def test_only_a_login_that_reads_nothing_else_is_granted(house: House, server_url: str) -> None:
+    with open_tenants(_settings(house.url, house.home)) as tenants:
+        for login, told_why in (
+            ("postgres", "above row level security"),
+            ("concordance_functions", "may act as"),
+            ("pg_monitor", "may not log in"),
+        ):
+            with pytest.raises(UsageError, match=told_why):
+                tenants.grant(login, "default")
+        with pytest.raises(UsageError, match=r"no tenant 'nobody'.*default, other"):
+            tenants.grant(READER, "nobody")
+    with (
+        pytest.raises(DatabaseUnsuitable, match="is a reader's"),
+        open_tenants(_settings(house.url_of(READER), house.home)),
+    ):
+        pass
+
+
+def test_tenants_from_the_command_line(
+    house: House,
+    server_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("CONCORDANCE_DATABASE_URL", house.url)
+    monkeypatch.setenv("CONCORDANCE_HOME", str(house.home))
+    monkeypatch.setenv("CONCORDANCE_PROJECTS_FILE", str(house.home / "none.toml"))
+
+    def told(*command: str) -> tuple[int, dict[str, Any]]:
+        code = run(["tenants", *command, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    with logins(server_url):
+        made = {"login": "tenant_made", "tenant": "other", "made": True}
+        assert told("grant", "tenant_made", "--tenant", "other") == (0, made)
+        assert told("grant", "tenant_made", "--tenant", "other") == (0, made | {"made": False})
+        assert house.ask("select slug from concordance.reader_tenant()", login="tenant_made") == [
+            ("other",)
+        ]
+        code, listed = told("list")
+        assert code == 0
+        assert {row["login"]: row["tenant"] for row in listed["logins"]} == {
+            READER: "default", NEIGHBOUR: "other", "tenant_made": "other",
+        }  # fmt: skip
+        assert told("check") == (0, {"faults": []})
+        assert told("revoke", "tenant_made") == (0, {"login": "tenant_made", "revoked": True})
+        assert told("revoke", "tenant_made") == (1, {"login": "tenant_made", "revoked": False})
+        with psycopg.connect(server_url, autocommit=True) as connection:
+            connection.execute("drop role tenant_made")
+    for command in (["grant", READER, "--tenant", "default"], ["list"], ["check"]):
+        assert run(["tenants", *command]) == 0
+        assert capsys.readouterr().out
+    assert run(["tenants", "grant", READER, "--tenant", "nobody"]) == 2
+    assert "no tenant 'nobody'" in capsys.readouterr().err
+
+
+def _settings(url: str, home: Path) -> Settings:
+    return Settings.model_validate({"home": home, "database_url": url})
+
+
+# --- a server on which the indexer is nobody special -----------------------------------------
+
+
+@pytest.fixture
+def managed(server_url: str, tmp_path: Path) -> Iterator[tuple[str, Callable[[str], None]]]:
+    """A database of a login that may make no role; and what its administrator can do."""
+    name = "tenant_managed"
+    with logins(server_url, "tenant_indexer", "tenant_guest"):
+        url = create_database(server_url, name)
+
+        def administer(statement: str) -> None:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(statement.encode())
+
+        administer("create extension vector")
+        administer(f"grant create on database {name} to tenant_indexer")
+        yield make_conninfo(url, user="tenant_indexer"), administer
+        with psycopg.connect(server_url, autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
+            )
+            connection.execute("revoke concordance_functions from tenant_indexer")
+
+
+def test_an_indexer_that_may_make_no_role_works_alone_and_is_told_what_readers_need(
+    managed: tuple[str, Callable[[str], None]], tmp_path: Path, provider: FakeOllama
+) -> None:
+    url, administer = managed
+    source = GitSource.make(tmp_path / "shop", SHOP)
+    project = Project(slug="shop", path=source.path)
+    owner = open_index(tmp_path / "home", url, provider, project)
+    reindex(owner, "shop")
+    expected = search(owner, "kettle water")
+    assert expected.hits
+    assert not expected.degraded
+    with open_tenants(_settings(url, tmp_path / "home")) as tenants:
+        assert tenants.faults() == []
+        with pytest.raises(DatabaseUnsuitable, match='create role "new" login') as raised:
+            tenants.grant("new", "default")
+        with pytest.raises(DatabaseUnsuitable) as raised:
+            tenants.grant("tenant_guest", "default")
+        assert raised.value.hint is not None
+        for command in raised.value.hint.split(": ", 1)[1].split("; "):
+            administer(command)
+        tenants.grant("tenant_guest", "default")
+        assert tenants.faults() == []
+    reader = open_index(
+        tmp_path / "home", make_conninfo(url, user="tenant_guest"), provider, project
+    )
+    assert told(search(reader, "kettle water")) == told(expected)
+    reader.close()
+    owner.close()
+
+
+def test_rows_of_another_owner_are_never_hidden_from_it(
+    managed: tuple[str, Callable[[str], None]], tmp_path: Path, provider: FakeOllama
+) -> None:
+    """As after a restore under another login: the old owner's policies came along."""
+    url, administer = managed
+    project = Project(slug="shop", path=GitSource.make(tmp_path / "shop", SHOP).path)
+    owner = open_index(tmp_path / "home", url, provider, project)
+    reindex(owner, "shop")
+    expected = told(search(owner, "kettle water"))
+    owner.close()
+    administer(
+        "do $$ declare t text; begin alter schema concordance owner to tenant_guest; "
+        "for t in select relname from pg_class where relnamespace = 'concordance'::regnamespace "
+        "and relkind = 'r' loop "
+        "execute format('alter table concordance.%I owner to tenant_guest', t); end loop; end $$"
+    )
+    settings = _settings(make_conninfo(url, user="tenant_guest"), tmp_path / "home")
+    moved = open_index(
+        tmp_path / "home", make_conninfo(url, user="tenant_guest"), provider, project
+    )
+    assert told(search(moved, "kettle water")) == expected
+    moved.close()
+    with open_tenants(settings) as tenants:
+        faults = tenants.faults()
+        assert any("the policy indexer is not the one" in fault for fault in faults)
+
+
+def test_a_clock_is_what_grants_are_dated_by(house: House) -> None:
+    rows = house.ask("select granted_at from tenant_access where login = %s", READER)
+    assert rows == [(NOON,)]

@@ -1,0 +1,490 @@
+"""What a reader's login can't get of another tenant, and that a hole in the protection is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from concordance.adapters.postgres.database import Database
+from concordance.adapters.postgres.tenants import faults_in
+from tests.postgres.house import MARK, NEIGHBOUR, READER, House, open_house
+
+Rows = list[tuple[Any, ...]]
+Session = psycopg.Connection[tuple[Any, ...]]
+
+# What nobody but the other tenant has.
+SECRETS = ("vault", f"docs/{MARK}", f"{MARK} kettle boils", f"1. {MARK}", f"https://{MARK}")
+# Each with everything that it could be asked of another tenant: `projects`, `chunks` and `model`
+# are the numbers of both.
+CALLS: dict[str, LiteralString] = {
+    "reader_tenant": "select * from concordance.reader_tenant()",
+    "reader_model": "select * from concordance.reader_model()",
+    "reader_targets": "select * from concordance.reader_targets(%(slugs)s)",
+    "reader_coverage": "select * from concordance.reader_coverage(%(slugs)s)",
+    "reader_calibration": "select c.* from unnest(%(projects)s::integer[]) p, "
+    "concordance.reader_calibration(p) c",
+    "reader_terms": "select * from concordance.reader_terms(%(text)s, %(projects)s)",
+    "reader_top": "select * from concordance.reader_top(array['english'], "
+    "array['{1:1}/1000000000'], array[%(condition)s], null, %(projects)s)",
+    "reader_words": "select * from concordance.reader_words(%(text)s, %(projects)s)",
+    "reader_count": "select concordance.reader_count(%(projects)s, null, 'docs/', null, null, 99)",
+    "reader_nearest": "select n.* from unnest(%(models)s::integer[]) m, "
+    "concordance.reader_nearest(m, %(vector)s, %(projects)s) n",
+    "reader_candidates": "select c.* from unnest(%(models)s::integer[]) m, "
+    "concordance.reader_candidates(%(chunks)s, array['english'], array['{1:1}/1000000000'], "
+    "array[%(condition)s], true, array[1.0], array[%(condition)s], array['english'], m, "
+    "%(vector)s) c",
+    "reader_passages": "select * from concordance.reader_passages(%(chunks)s)",
+    "reader_records": "select * from concordance.reader_records(%(chunks)s)",
+}
+
+
+@pytest.fixture(scope="module")
+def house(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with open_house(server_url, "tenants", tmp_path_factory.mktemp("house")) as made:
+        made.ask("select 1")
+        with psycopg.connect(made.url, options="-c search_path=concordance") as connection:
+            connection.execute(
+                "insert into calibrations (project_id, tenant_id, set_name, questions_hash, "
+                "fitted_on, checked_on, model, model_name, figures, made_at) select id, tenant_id, "
+                "%s, 'h', 1, 1, 'm', 'm', '[]', now() from projects where slug = 'vault'",
+                [MARK],
+            )
+            connection.execute(
+                "insert into recorded_questions (tenant_id, project_id, question, kind, name, "
+                "recorded_at) select tenant_id, id, %s, 'file', %s, now() from projects "
+                "where slug = 'vault'",
+                [MARK, MARK],
+            )
+            connection.execute(
+                "insert into runs (id, tenant_id, kind, started_at) "
+                "select gen_random_uuid(), id, 'reindex', now() from tenants"
+            )
+        yield made
+
+
+def numbers(house: House, *tenants: str) -> dict[str, Any]:
+    """What the functions are asked with: all numbers of these tenants."""
+
+    def ids(table: LiteralString) -> list[int]:
+        statement = sql.SQL(
+            "select x.id from {} x join tenants t on t.id = x.tenant_id where t.slug = any(%s)"
+        ).format(sql.Identifier(table))
+        return [row[0] for row in house.ask(statement, list(tenants))]
+
+    slugs = (
+        "select p.slug from projects p join tenants t on t.id = p.tenant_id and t.slug = any(%s)"
+    )
+    return {
+        "slugs": [row[0] for row in house.ask(slugs, list(tenants))],
+        "projects": ids("projects"),
+        "chunks": ids("chunks"),
+        "models": ids("embedding_models"),
+        "text": f"{MARK} tea kettle",
+        "condition": f"{MARK} | tea",
+        "vector": "[" + ",".join(["1"] * 64) + "]",
+    }
+
+
+def results(session: Session, given: dict[str, Any]) -> dict[str, Any]:
+    """What each function says, or how it fails."""
+    found: dict[str, Any] = {}
+    for name, call in CALLS.items():
+        try:
+            found[name] = sorted(map(repr, session.execute(call, given).fetchall()))
+        except psycopg.Error as error:
+            found[name] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def test_every_function_is_tried(house: House) -> None:
+    known = house.ask("select distinct split_part(reader_functions()::text, '(', 1)")
+    assert {row[0].removeprefix("concordance.") for row in known} == set(CALLS)
+    others = house.ask(
+        "select proname from pg_proc where pronamespace = 'concordance'::regnamespace "
+        "and prosecdef and proname !~ '^reader_'"
+    )
+    assert others == []
+
+
+def test_the_calls_find_what_a_tenant_owns(house: House) -> None:
+    """Else they would show nothing of another one, either."""
+    given = numbers(house, "other")
+    with house.session(NEIGHBOUR) as session:
+        found = results(session, given)
+    assert all(isinstance(rows, list) and rows for rows in found.values()), found
+    told = repr({name: rows for name, rows in found.items() if name != "reader_tenant"})
+    assert told.count(MARK) > 10
+
+
+def test_no_function_tells_another_tenants_rows_from_none(house: House) -> None:
+    other, default = numbers(house, "other"), numbers(house, "default")
+    kinds = ("projects", "chunks", "models")
+    nobody = other | {kind: [10**9 + n for n in range(len(other[kind]))] for kind in kinds}
+    nobody["slugs"] = ["nobody"]
+    with house.session() as session:
+        theirs, none = results(session, other), results(session, nobody)
+        mixed, apart = (
+            results(session, default | {kind: default[kind] + given[kind] for kind in kinds})
+            for given in (other, nobody)
+        )
+    assert theirs == none
+    assert mixed == apart
+    for name in ("reader_passages", "reader_words", "reader_nearest", "reader_candidates"):
+        assert theirs[name] == []
+        assert mixed[name]
+    assert [told for told in SECRETS if told in repr((theirs, mixed))] == []
+    (term,) = [row for row in mixed["reader_terms"] if MARK in row and "english" in row]
+    assert term.endswith("1, 0, 0.0, False)"), "nobody of this tenant has the word"
+
+
+def test_every_setting_that_a_reader_may_make_shows_nothing(house: House) -> None:
+    given = numbers(house, "other", "default")
+    tables = {
+        row[0]
+        for row in house.ask(
+            "select oid from pg_class where relnamespace = 'concordance'::regnamespace"
+        )
+    }
+    with house.session() as session:
+        plain = results(session, given)
+        settings = session.execute(
+            "select name, vartype, enumvals, min_val, max_val, setting from pg_settings "
+            "where context = 'user' and name <> all(%s) order by name",
+            [["client_min_messages", "client_encoding", "session_authorization"]],
+        ).fetchall()
+    asked = [(name, value) for name, *about in settings for value in _values(*about)]
+    tried = list(_said(house, asked, given))
+    assert len({name for name, _, found, _ in tried if found}) > 100
+    for name, value, found, notices in tried:
+        told = repr(found) + repr(notices)
+        assert [secret for secret in SECRETS if secret in told] == [], (name, value)
+        relations = {int(n) for n in re.findall(r":(?:relid|indexid) (\d+)", told)}
+        assert not relations & tables, f"{name} = {value} shows a plan of the tables"
+        for call, rows in found.items():
+            assert isinstance(rows, str) or len(rows) == len(plain[call]), (name, value, call)
+
+
+def _said(
+    house: House, asked: list[tuple[str, str]], given: dict[str, Any]
+) -> Iterator[tuple[str, str, dict[str, Any], list[str]]]:
+    """What the functions say under each setting, and every message beside it."""
+    left = list(asked)
+    while left:
+        notices: list[str] = []
+        with suppress(psycopg.OperationalError), house.session() as session:
+            session.add_notice_handler(lambda note: notices.append(str(note.message_primary)))  # noqa: B023
+            # A session that ends for what was set is followed by a new one.
+            while left and not session.closed:
+                name, value = left.pop()
+                notices.clear()
+                try:
+                    session.execute("select set_config(%s, %s, false)", [name, value])
+                    session.execute("set client_min_messages = debug5")
+                except psycopg.Error:
+                    continue
+                yield name, value, results(session, given), list(notices)
+                session.execute("reset all")
+
+
+def _values(
+    kind: str, enumerated: list[str] | None, least: str | None, most: str | None, now: str
+) -> list[str]:
+    match kind:
+        case "bool":
+            return ["off" if now == "on" else "on"]
+        case "enum":
+            return list(enumerated or ())
+        case "integer" | "real":
+            return [value for value in (least, most) if value is not None]
+        case _:
+            return ["pg_temp", MARK]
+
+
+SHADOWS = """
+create temp table chunks as select 1::bigint as id, 1 as project_id, 1 as tenant_id;
+create temp table tenant_access as
+    select session_user::text as login, generate_series(1, 9) as tenant_id;
+create temp table projects as select 1 as id, 1 as tenant_id, 'x' as slug;
+create function pg_temp.own_tenant() returns integer language sql as 'select 2';
+create function pg_temp.own_projects(integer, integer[]) returns integer[]
+    language sql as 'select $2';
+create function pg_temp.always(integer, integer) returns boolean language sql as 'select true';
+create operator pg_temp.= (function = pg_temp.always, leftarg = integer, rightarg = integer);
+create function pg_temp.always(text, name) returns boolean language sql as 'select true';
+create operator pg_temp.= (function = pg_temp.always, leftarg = text, rightarg = name);
+create function pg_temp.starts_with(text, text) returns boolean language plpgsql
+    as $$ begin raise notice 'leaked %', $1; return true; end $$;
+set search_path = pg_temp, concordance, public, pg_catalog;
+"""
+
+
+def test_names_of_a_readers_own_stand_in_for_nothing(house: House) -> None:
+    given = numbers(house, "other", "default")
+    notices: list[str] = []
+    with house.session() as session:
+        session.add_notice_handler(lambda note: notices.append(str(note.message_primary)))
+        plain = results(session, given)
+        session.execute(SHADOWS)
+        assert results(session, given) == plain
+        session.execute("set row_security = off")
+        assert results(session, given) == plain
+    assert [note for note in notices if "leaked" in note] == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "set role postgres",
+        "set role concordance_functions",
+        f"set role {NEIGHBOUR}",
+        "set session authorization postgres",
+        f"set session authorization {NEIGHBOUR}",
+        f"grant {NEIGHBOUR} to {READER}",
+        f"grant concordance_functions to {READER}",
+        f"alter role {READER} superuser",
+        f"alter role {READER} bypassrls",
+        "alter table concordance.chunks disable row level security",
+        "create policy mine on concordance.chunks using (true)",
+        "drop policy indexer on concordance.chunks",
+        "create function concordance.mine() returns integer language sql return 1",
+        "create table concordance.mine ()",
+        "create function public.mine() returns integer language sql return 1",
+        "create schema mine",
+        "alter function concordance.reader_tenant() set search_path = pg_temp",
+        "create temp view seen as select * from concordance.chunks; select * from seen",
+        "select concordance.arrange_readers()",
+        "select concordance.protect_tables()",
+        f"select concordance.admit_reader('{READER}')",
+        "select concordance.dismiss_reader('postgres')",
+        "set search_path = concordance; select own_tenant()",
+        "select concordance.own_projects(2, null)",
+        "select concordance.own_width(2, 2)",
+        "select concordance.has_adr_status(1, 'adr', '{unknown}')",
+        "set search_path = concordance, public; select create_vector_index(1, 3)",
+        "copy concordance.chunks to stdout",
+        "begin; lock table concordance.chunks",
+        "select * from pg_statistic",
+        "select * from pg_authid",
+        "load 'vector'; load 'auto_explain'",
+        "set session_preload_libraries = 'x'",
+        "set session_replication_role = replica",
+        "set log_statement = 'all'",
+    ],
+)
+def test_a_reader_may_not(house: House, statement: str) -> None:
+    with (
+        house.session() as session,
+        pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedFile)),
+    ):
+        session.execute(statement.encode())
+
+
+def test_tables_give_a_reader_nothing(house: House) -> None:
+    tables = tables_of(house)
+    assert len(tables) >= 20
+    with house.session() as session:
+        for table in tables:
+            name = sql.Identifier("concordance", table)
+            for statement in (
+                "select * from {}",
+                "select count(*) from {}",
+                "select tableoid from {} limit 1",
+                "insert into {} default values",
+                "delete from {}",
+                "truncate {}",
+                "explain select * from {}",
+            ):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    session.execute(sql.SQL(statement).format(name))
+        assert (
+            session.execute("select * from pg_stats where schemaname = 'concordance'").fetchall()
+            == []
+        )
+        assert session.execute("select * from pg_stats_ext").fetchall() == []
+        others = session.execute(
+            "select query from pg_stat_activity where usename <> session_user and query <> ''"
+        ).fetchall()
+        assert {row[0] for row in others} <= {"<insufficient privilege>"}
+        values = session.execute(
+            "select last_value from pg_sequences where schemaname = 'concordance'"
+        ).fetchall()
+        assert {row[0] for row in values} <= {None}
+
+
+def test_plans_of_functions_are_the_same_whoever_the_rows_belong_to(house: House) -> None:
+    other, mine = numbers(house, "other"), numbers(house, "default")
+    with house.session() as session:
+        for call in CALLS.values():
+            plans = [
+                _plan(session, call, given)
+                for given in (other, mine, other | {"projects": [10**9], "chunks": [10**9]})
+            ]
+            assert plans[0] == plans[1] == plans[2]
+            assert not re.search(r"lexical|embeddings|documents|Index|Seq", plans[0])
+
+
+def _plan(session: Session, call: LiteralString, given: dict[str, Any]) -> str:
+    """Without what was asked with, of which each asked with its own."""
+    rows = session.execute(sql.SQL("explain (verbose) ") + sql.SQL(call), given).fetchall()
+    kept = [row[0] for row in rows if "Call" not in row[0] and "Output" not in row[0]]
+    return re.sub(r"rows=\d+ width=\d+|cost=[\d.]+", "", "\n".join(kept))
+
+
+def test_a_table_granted_by_mistake_still_shows_no_row(house: House) -> None:
+    empty = {"schema_migrations", "embedding_backlog", "successions", "project_commits"}
+    filled = [table for table in tables_of(house) if table not in empty]
+    with psycopg.connect(house.url, autocommit=True) as connection:
+        for table in filled:
+            connection.execute(
+                sql.SQL("grant select, update on concordance.{} to {}").format(
+                    sql.Identifier(table), sql.Identifier(READER)
+                )
+            )
+        try:
+            assert {table: seen(house, table) for table in filled} == dict.fromkeys(filled, 0)
+            for table in filled:
+                name = sql.Identifier("concordance", table)
+                connection.execute(
+                    sql.SQL("alter table {} disable row level security").format(name)
+                )
+                assert seen(house, table) > 0, "the policies are what hides them"
+                connection.execute(sql.SQL("alter table {} enable row level security").format(name))
+        finally:
+            for table in filled:
+                connection.execute(
+                    sql.SQL("revoke all on concordance.{} from {}").format(
+                        sql.Identifier(table), sql.Identifier(READER)
+                    )
+                )
+
+
+def seen(house: House, table: str) -> int:
+    """Rows that a reader sees of a table, or that a function of its own is shown."""
+    shown: list[str] = []
+    with house.session() as session:
+        session.add_notice_handler(lambda note: shown.append(str(note.message_primary)))
+        session.execute(
+            "create function pg_temp.leak(anyelement) returns boolean language plpgsql cost 0.0001 "
+            "as $$ begin raise notice 'row %', $1; return true; end $$"
+        )
+        name = sql.Identifier("concordance", table)
+        statement = sql.SQL("select count(*) from {} x where pg_temp.leak(x)").format(name)
+        row = session.execute(statement).fetchone()
+        session.execute("set row_security = off")
+        with suppress(psycopg.errors.InsufficientPrivilege):
+            session.execute(statement)
+    return int(row[0] if row else 0) + len(shown)
+
+
+def tables_of(house: House) -> list[str]:
+    return [
+        row[0]
+        for row in house.ask(
+            "select relname from pg_class where relnamespace = 'concordance'::regnamespace "
+            "and relkind in ('r', 'p') order by relname"
+        )
+    ]
+
+
+# --- the check that tells of a hole ----------------------------------------------------------
+
+
+def test_every_policy_that_is_dropped_or_changed_is_told(house: House) -> None:
+    policies = house.ask(
+        "select polrelid::regclass::text, polname from pg_policy where "
+        "polrelid::regclass::text !~ '[.]' order by 1, 2"
+    )
+    tables = [table for table in tables_of(house) if table != "schema_migrations"]
+    assert {table for table, _ in policies} == set(tables)
+    assert len(policies) == 2 * len(tables) + 16
+    holes = [
+        (table, statement, f"table {table}: {told}")
+        for table in tables
+        for statement, told in (
+            ("alter table {t} disable row level security", "row level security is off"),
+            ("alter table {t} no force row level security", "row level security is not forced"),
+            ("create policy mine on {t} using (true)", "there is a policy mine beside ours"),
+        )
+    ] + [
+        (table, statement, f"table {table}: the policy {policy} {told}")
+        for table, policy in policies
+        for statement, told in (
+            (f"drop policy {policy} on {{t}}", "is missing"),
+            (
+                f"alter policy {policy} on {{t}} to public using (true)",
+                "is not the one that was made",
+            ),
+        )
+    ]
+    with Opened(house) as connection:
+        assert faults_in(connection) == []
+        for table, statement, told in holes:
+            name = sql.Identifier("concordance", table)
+            with connection.transaction(force_rollback=True):
+                connection.execute(sql.SQL(statement).format(t=name))
+                assert told in faults_in(connection), statement
+        assert faults_in(connection) == []
+
+
+MINE = "create function concordance.mine() returns int security definer language sql return 1"
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("create table concordance.later (tenant_id integer)", "later: row level security is off"),
+        (f"grant select on concordance.chunks to {READER}", f"the login {READER} has rights on"),
+        (
+            "grant select on concordance.chunks to public",
+            "everybody has rights on the table chunks",
+        ),
+        (f"grant create on schema concordance to {READER}", "may make objects in the schema"),
+        (f"grant create on schema public to {READER}", "may make objects in the schema public"),
+        ("grant create on schema public to public", "everybody may make objects"),
+        (f"grant concordance_functions to {READER}", "may act as"),
+        (f"grant postgres to {READER}", "may act as the owner of the tables"),
+        (f"alter role {READER} bypassrls", "is above row level security"),
+        (f"alter role {READER} rename to gone_reader", f"login {READER} of tenant_access is not"),
+        ("alter role concordance_functions login", "concordance_functions may log in"),
+        ("alter role concordance_functions bypassrls", "or is above row level security"),
+        ("grant insert on concordance.chunks to concordance_functions", "may do more than read"),
+        ("grant create on schema concordance to concordance_functions", "may make objects"),
+        ("alter function concordance.reader_model() reset search_path", "no fixed search path"),
+        (
+            "alter function concordance.reader_model() set search_path = pg_temp, public",
+            "no fixed search path",
+        ),
+        ("alter function concordance.reader_model() reset client_min_messages", "lets messages"),
+        ("alter function concordance.reader_model() owner to postgres", "does not run as"),
+        ("grant execute on function concordance.reader_model() to public", "called by everybody"),
+        (MINE, "is none of ours"),
+    ],
+)
+def test_every_other_hole_is_told(house: House, statement: str, told: str) -> None:
+    with Opened(house) as connection, connection.transaction(force_rollback=True):
+        connection.execute(statement.encode())
+        found = faults_in(connection)
+        assert any(told in fault for fault in found), found
+
+
+class Opened:
+    """A connection of the indexer's, with the program's own search path."""
+
+    def __init__(self, house: House) -> None:
+        self._database = Database(house.url, pool_size=1)
+
+    def __enter__(self) -> Session:
+        self._database.open()
+        self._session = self._database.session()
+        return self._session.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._session.__exit__(*error)  # type: ignore[arg-type]
+        self._database.close()
