@@ -152,7 +152,9 @@ def fill(resources: Resources) -> embeddings.StoredSpace:
     centres = _centres()
     with resources.database.transaction() as connection:
         found = connection.execute(
-            "select id, tenant_id, project_id, content_hash from chunks order by id"
+            "select id, tenant_id, project_id, content_hash from chunks where tenant_id = %s"
+            " order by id",
+            (resources.tenant,),
         ).fetchall()
         with connection.cursor().copy(
             "copy embeddings (model_id, chunk_id, tenant_id, project_id, scope, content_hash,"
