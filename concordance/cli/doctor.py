@@ -17,6 +17,7 @@ from concordance.adapters.environment import process_environment, read_configura
 from concordance.adapters.git_version import git_version
 from concordance.adapters.postgres.calibrations import list_calibrations
 from concordance.adapters.postgres.database import Database, ServerFacts
+from concordance.adapters.postgres.tenants import find_reader
 from concordance.adapters.prefect_server import PrefectServer, is_healthy
 from concordance.cli.orchestration import without_user
 from concordance.cli.printing import print_json, safe
@@ -124,6 +125,10 @@ def _postgres(settings: Settings, model: Model | None) -> Iterator[Finding]:
             major, minor = divmod(facts.version, 10_000)
             yield Finding("postgres", good=True, found=f"PostgreSQL {major}.{minor}, {where}")
             yield Finding("pgvector", good=True, found=facts.pgvector or "")
+            reader = find_reader(database)
+            if reader is not None:
+                yield Finding("login", good=True, found=f"reads the tenant '{reader.slug}'")
+                return
             for own in list_calibrations(database, settings.tenant):
                 yield calibration_finding(own, model)
     except ConcordanceError as error:

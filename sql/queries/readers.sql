@@ -1,11 +1,21 @@
 -- What a reader's login asks instead: the same names with the room before them, the same parameters
 -- and columns. A reader has functions and no table; see sql/migrations/0009_readers.sql.
 
--- name: is_reader
--- Whether this login has a reader's functions and no table.
+-- name: login
+-- Whether this login has a reader's functions and no table; and whether it has the tables, while
+-- the policies hide their rows from it. Before the first migration neither is so.
 select coalesce(
-    not has_table_privilege(to_regclass('concordance.tenants'), 'select')
-    and has_function_privilege(to_regprocedure('concordance.reader_tenant()'), 'execute'), false)
+           not has_table_privilege(c.oid, 'select')
+           and has_function_privilege(to_regprocedure('concordance.reader_tenant()'), 'execute'),
+           false) as reader,
+       coalesce(
+           has_table_privilege(c.oid, 'select')
+           and to_regclass('concordance.tenant_access') is not null
+           and not pg_has_role(session_user, c.relowner, 'member') and not r.rolbypassrls,
+           false) as hidden,
+       session_user::text as login, pg_get_userbyid(c.relowner)::text as owner
+from pg_roles r left join pg_class c on c.oid = to_regclass('concordance.tenants')
+where r.rolname = current_user
 
 -- name: whose
 select id, slug, migration from concordance.reader_tenant()

@@ -25,6 +25,9 @@ create role concordance_functions nologin
 -- name: join_functions
 grant concordance_functions to {me} with inherit true, set true
 
+-- name: join_owner
+grant {owner} to {login}
+
 -- name: arrange
 select arrange_readers()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from concordance.adapters.embedded_binaries import MAJOR, find_package
 from concordance.adapters.postgres import search as legs
 from concordance.adapters.postgres.database import create_database
 from concordance.adapters.postgres.embeddings import vector_as_text
@@ -131,6 +133,24 @@ def test_a_readers_tenant_is_that_of_its_login(house: House) -> None:
     with pytest.raises(SettingsError, match="reads the tenant 'other', and 'default' is set"):
         house.open(NEIGHBOUR, tenant="default")
     house.open(NEIGHBOUR, tenant="other").close()
+
+
+def test_a_reader_writes_nothing_so_that_a_replica_will_do(house: House) -> None:
+    url = house.url_of(READER, options="-c default_transaction_read_only=on")
+    replica = open_index(house.home, url, house.provider, *house.projects)
+    assert told(search(replica, "tea")) == told(search(house.owner, "tea"))
+    assert replica.coverage() == house.owner.coverage()
+    replica.close()
+
+
+def test_a_login_with_tables_and_no_rows_is_no_empty_index(house: House, server_url: str) -> None:
+    with logins(server_url, "tenant_guest"), psycopg.connect(house.url, autocommit=True) as owner:
+        owner.execute("grant usage on schema concordance to tenant_guest")
+        owner.execute("grant select, insert on all tables in schema concordance to tenant_guest")
+        with pytest.raises(DatabaseUnsuitable, match="shows it none of their rows") as raised:
+            house.open("tenant_guest")
+        assert 'grant "postgres" to "tenant_guest"' in str(raised.value)
+        owner.execute("drop owned by tenant_guest")
 
 
 # --- plain SQL -------------------------------------------------------------------------------
@@ -273,6 +293,10 @@ def test_tenants_from_the_command_line(
         assert told("revoke", "tenant_made") == (1, {"login": "tenant_made", "revoked": False})
         with psycopg.connect(server_url, autocommit=True) as connection:
             connection.execute("drop role tenant_made")
+    monkeypatch.setenv("CONCORDANCE_DATABASE_URL", house.url_of(READER))
+    run(["doctor", "--json"])
+    assert "reads the tenant 'default'" in capsys.readouterr().out
+    monkeypatch.setenv("CONCORDANCE_DATABASE_URL", house.url)
     for command in (["grant", READER, "--tenant", "default"], ["list"], ["check"]):
         assert run(["tenants", *command]) == 0
         assert capsys.readouterr().out
@@ -305,7 +329,11 @@ def managed(server_url: str, tmp_path: Path) -> Iterator[tuple[str, Callable[[st
             connection.execute(
                 sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
             )
-            connection.execute("revoke concordance_functions from tenant_indexer")
+            connection.execute(
+                "do $$ begin if to_regrole('concordance_functions') is not null then "
+                "revoke concordance_functions from tenant_indexer; end if; end $$"
+            )
+            connection.execute("drop database if exists tenant_restored with (force)")
 
 
 def test_an_indexer_that_may_make_no_role_works_alone_and_is_told_what_readers_need(
@@ -363,6 +391,49 @@ def test_rows_of_another_owner_are_never_hidden_from_it(
     with open_tenants(settings) as tenants:
         faults = tenants.faults()
         assert any("the policy indexer is not the one" in fault for fault in faults)
+
+
+def test_a_dump_keeps_the_protection(
+    managed: tuple[str, Callable[[str], None]],
+    tmp_path: Path,
+    provider: FakeOllama,
+    server_url: str,
+) -> None:
+    url, administer = managed
+    project = Project(slug="shop", path=GitSource.make(tmp_path / "shop", SHOP).path)
+    owner = open_index(tmp_path / "home", url, provider, project)
+    reindex(owner, "shop")
+    expected = told(search(owner, "kettle water"))
+    owner.close()
+    administer(
+        "do $$ begin if to_regrole('concordance_functions') is null then "
+        "create role concordance_functions nologin; end if; end $$"
+    )
+    administer("grant concordance_functions to tenant_indexer with inherit true, set true")
+    grant(url, {"tenant_guest": "default"})
+    dump = tmp_path / "concordance.dump"
+    plain = ("--schema=concordance", "--format=custom", f"--file={dump}", url)
+    assert "row-level security" in _tool("pg_dump", *plain).stderr, "never a dump without its rows"
+    assert _tool("pg_dump", "--enable-row-security", *plain).stderr == ""
+    restored = create_database(server_url, "tenant_restored")
+    with psycopg.connect(restored, autocommit=True) as connection:
+        connection.execute("create extension vector")
+    assert _tool("pg_restore", f"--dbname={restored}", str(dump)).stderr == ""
+    with open_tenants(_settings(restored, tmp_path / "home")) as tenants:
+        assert tenants.faults() == []
+        assert [row.login for row in tenants.logins()] == ["tenant_guest"]
+    for login in ("tenant_indexer", "tenant_guest"):
+        at = make_conninfo(restored, user=login)
+        index = open_index(tmp_path / "home", at, provider, project)
+        assert told(search(index, "kettle water")) == expected
+        index.close()
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute("drop database tenant_restored with (force)")
+
+
+def _tool(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    binary = find_package() / f"pginstall{MAJOR}" / "bin" / name
+    return subprocess.run([binary, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_a_clock_is_what_grants_are_dated_by(house: House) -> None:

@@ -37,6 +37,16 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class _Own:
+    """This process's login: a reader's, or one from which the policies hide every row."""
+
+    reader: bool
+    hidden: bool
+    login: str
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Login:
     there: bool
     may_log_in: bool
@@ -50,13 +60,21 @@ def find_reader(database: Database) -> Whose | None:
     """The tenant of this login where it is a reader's, and from here on it is treated as one.
 
     Raises:
-        DatabaseUnsuitable: The login has a reader's functions, and no tenant any more.
+        DatabaseUnsuitable: The login has a reader's functions and no tenant any more, or it has
+            the tables, and would see none of their rows.
         SchemaMismatch: The schema is not the one that this program knows; a reader can't change it.
     """
     ask = queries("readers")
     with database.transaction() as connection:
-        row = connection.execute(ask["is_reader"]).fetchone()
-        if row is None or not row[0]:
+        own = fetch_all(connection, ask["login"], {}, _Own)[0]
+        if own.hidden and own.owner is not None:
+            asked = _asked(connection, _named("join_owner", owner=own.owner, login=own.login))
+            raise DatabaseUnsuitable(
+                f"the login '{own.login}' has rights on the tables, and row level security "
+                "shows it none of their rows",
+                hint=f"Use a login that may act as their owner. {asked}",
+            )
+        if not own.reader:
             return None
         whose = fetch_all(connection, ask["whose"], {}, Whose)[0]
     newest = migrations()[-1].number
