@@ -294,6 +294,16 @@ def test_tenants_from_the_command_line(
         with psycopg.connect(server_url, autocommit=True) as connection:
             connection.execute("drop role tenant_made")
     monkeypatch.setenv("CONCORDANCE_DATABASE_URL", house.url_of(READER))
+    monkeypatch.setenv("CONCORDANCE_EMBEDDING_MODEL", "ollama/nomic-embed-text")
+    monkeypatch.setenv("CONCORDANCE_OLLAMA_URL", house.provider.url)
+    assert run(["search", "kettle", "--json", "--threshold", "0"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert not found["degraded"]
+    assert {hit["project"] for hit in found["hits"]} == {"shop", "laden"}
+    assert run(["coverage", "--json"]) == 0
+    assert capsys.readouterr().out
+    assert run(["adr", "shop"]) == 1
+    assert "permission denied" in capsys.readouterr().err
     run(["doctor", "--json"])
     assert "reads the tenant 'default'" in capsys.readouterr().out
     monkeypatch.setenv("CONCORDANCE_DATABASE_URL", house.url)

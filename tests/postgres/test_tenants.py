@@ -14,6 +14,7 @@ from psycopg import sql
 from concordance.adapters.postgres.database import Database
 from concordance.adapters.postgres.tenants import faults_in
 from tests.postgres.house import MARK, NEIGHBOUR, READER, House, open_house
+from tests.postgres.library import search
 
 Rows = list[tuple[Any, ...]]
 Session = psycopg.Connection[tuple[Any, ...]]
@@ -488,3 +489,24 @@ class Opened:
     def __exit__(self, *error: object) -> None:
         self._session.__exit__(*error)  # type: ignore[arg-type]
         self._database.close()
+
+
+def test_what_another_tenant_has_changes_no_score(house: House) -> None:
+    """The last one here: it removes the rows of the other tenant."""
+    requests = [
+        {"text": text, "fusion": fusion}
+        for text in ("tea kettle queue", f"{MARK} tea", "Kessel")
+        for fusion in ("convex", "lexical", "vector")
+    ]
+
+    def told() -> list[Any]:
+        return [
+            search(house.reader, **request, top_k=50).model_dump(exclude={"milliseconds"})
+            for request in requests
+        ]
+
+    before = told()
+    with psycopg.connect(house.url, autocommit=True) as connection:
+        gone = connection.execute("delete from concordance.projects where slug = 'vault'")
+        assert gone.rowcount == 1
+    assert told() == before
