@@ -656,10 +656,13 @@ language plpgsql as $$
 declare
     called   regprocedure;
     held     name;
+    member   name;
     login    text;
     vectors  name := (select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace
                       where e.extname = 'vector');
 begin
+    -- One at a time: two that change the same rights fail.
+    lock table concordance.tenant_access in share row exclusive mode;
     perform protect_tables();
     if to_regrole('concordance_functions') is null then
         begin
@@ -673,10 +676,15 @@ begin
         raise insufficient_privilege using
             message = 'the role concordance_functions may log in, or is above row level security';
     end if;
-    if not pg_has_role(current_user, 'concordance_functions', 'usage')
-       or not pg_has_role(current_user, 'concordance_functions', 'set') then
-        execute format('grant concordance_functions to %I with inherit true, set true', current_user);
-    end if;
+    -- The tables' owner, too, as later migrations replace functions.
+    foreach member in array array[current_user, (
+        select pg_get_userbyid(c.relowner) from pg_class c where c.oid = 'concordance.tenants'::regclass)]
+    loop
+        if not pg_has_role(member, 'concordance_functions', 'usage')
+           or not pg_has_role(member, 'concordance_functions', 'set') then
+            execute format('grant concordance_functions to %I with inherit true, set true', member);
+        end if;
+    end loop;
     grant usage on schema concordance to concordance_functions;
     if not has_schema_privilege('concordance_functions', vectors, 'usage') then
         execute format('grant usage on schema %I to concordance_functions', vectors);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,17 @@ def test_a_login_that_was_dropped_and_made_anew_has_no_functions(
             tenants.revoke("tenant_guest")
 
 
+def test_logins_may_be_granted_at_once(house: House, server_url: str) -> None:
+    names = [f"tenant_guest_{number}" for number in range(4)]
+    with logins(server_url, *names):
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda name: grant(house.url, {name: "default"}), names))
+        for name in names:
+            assert house.ask("select slug from concordance.reader_tenant()", login=name)
+        with open_tenants(_settings(house.url, house.home)) as tenants:
+            assert all(tenants.revoke(name) for name in names)
+
+
 def test_only_a_login_that_reads_nothing_else_is_granted(house: House, server_url: str) -> None:
     with open_tenants(_settings(house.url, house.home)) as tenants:
         for login, told_why in (
@@ -401,6 +413,19 @@ def test_rows_of_another_owner_are_never_hidden_from_it(
     with open_tenants(settings) as tenants:
         faults = tenants.faults()
         assert any("the policy indexer is not the one" in fault for fault in faults)
+
+
+def test_an_administrator_may_grant_in_the_indexers_place(
+    managed: tuple[str, Callable[[str], None]], tmp_path: Path, provider: FakeOllama
+) -> None:
+    url, _ = managed
+    open_index(tmp_path / "home", url, provider).close()
+    grant(make_conninfo(url, user="postgres"), {"tenant_guest": "default"})
+    with open_tenants(_settings(url, tmp_path / "home")) as tenants:
+        assert tenants.faults() == []
+        assert tenants.revoke("tenant_guest")
+        assert not tenants.grant("tenant_guest", "default")
+        assert tenants.faults() == []
 
 
 def test_a_dump_keeps_the_protection(
