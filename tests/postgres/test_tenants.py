@@ -135,6 +135,8 @@ def test_no_function_tells_another_tenants_rows_from_none(house: House) -> None:
             results(session, default | {kind: default[kind] + given[kind] for kind in kinds})
             for given in (other, nobody)
         )
+        narrow = {"vector": "[1,1,1]"}  # of another width than that of the spaces
+        assert results(session, other | narrow) == results(session, nobody | narrow)
     assert theirs == none
     assert mixed == apart
     for name in ("reader_passages", "reader_words", "reader_nearest", "reader_candidates"):
