@@ -139,19 +139,25 @@ def _hits(  # noqa: PLR0913, PLR0917 - what a hit is made of
     ids = [f.candidate.chunk_id for f in shown]
     stored = gathered.snapshot.passages(resources.tenant, ids)
     return [
-        _hit(rank, fused, stored[chunk_id], judged[chunk_id], standing.get(chunk_id)).model_copy(
-            update={"rerank_score": reranked.get(chunk_id)}
+        _hit(
+            rank,
+            fused,
+            stored[chunk_id],
+            judged[chunk_id],
+            reranked.get(chunk_id),
+            standing.get(chunk_id),
         )
         for rank, fused in enumerate(shown, start=1)
         for chunk_id in [fused.candidate.chunk_id]
     ]
 
 
-def _hit(
+def _hit(  # noqa: PLR0913, PLR0917 - what a hit is made of
     rank: int,
     fused: Fused,
     passage: legs.StoredPassage,
     confidence: float,
+    rerank_score: float | None,
     standing: Standing | None,
 ) -> Hit:
     c = fused.candidate
@@ -164,6 +170,7 @@ def _hit(
         lexical_rank=c.lexical_rank,
         vector_score=c.vector_score,
         vector_rank=c.vector_rank,
+        rerank_score=rerank_score,
         project=passage.project,
         scope=Scope(passage.scope),
         content=passage.content,

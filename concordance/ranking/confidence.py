@@ -96,9 +96,7 @@ def assess(ordered: Sequence[Fused], *, words: bool, vectors: bool) -> Assessed:
     return Assessed(
         {
             c.chunk_id: Features(
-                share=c.share if words else None,
-                cosine=c.vector_score if vectors else None,
-                lead=lead(c),
+                c.share if words else None, c.vector_score if vectors else None, lead(c)
             )
             for c in order
         }

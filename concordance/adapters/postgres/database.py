@@ -15,6 +15,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg import sql as pgsql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -180,6 +181,18 @@ class Database:
         """A connection with a transaction: committed at the end, rolled back on any error."""
         with self.errors(), self._pool.connection() as connection:
             yield connection
+
+    @contextmanager
+    def statement(self) -> Iterator[Connection]:
+        """A connection without a transaction, for one statement that needs none around it."""
+        with self.errors(), self._pool.connection() as connection:
+            connection.autocommit = True
+            try:
+                yield connection
+            finally:
+                # One that is broken or still at work goes no further: the pool closes it.
+                if connection.info.transaction_status is TransactionStatus.IDLE:
+                    connection.autocommit = False
 
     @contextmanager
     def session(self) -> Iterator[Connection]:

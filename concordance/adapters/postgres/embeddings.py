@@ -81,12 +81,12 @@ class Pending:
 
 def active_space(database: Database, tenant: int) -> StoredSpace | None:
     """The space that is searched, or None before the first vector."""
-    with database.transaction() as connection:
+    with database.statement() as connection:
         return active_space_in(connection, tenant)
 
 
 def active_space_in(connection: Connection, tenant: int) -> StoredSpace | None:
-    """The same, inside a transaction of the caller's."""
+    """The same, over a connection of the caller's."""
     return fetch_one(
         connection, queries("embeddings")["active_model"], {"tenant": tenant}, StoredSpace
     )

@@ -244,17 +244,9 @@ class Snapshot:
             if given["chunks"]:
                 rows += self._known(alone, given)
         return [
-            Known(
-                chunk_id=chunk_id,
-                slug=slug,
-                kind=kind,
-                name=name,
-                ordinal=ordinal,
-                lexical_score=score,
-                share=min(1.0, share or 0.0),  # sums of shares may pass 1 by rounding
-                vector_score=cosines.get(chunk_id, cosine),
-            )
-            for chunk_id, slug, kind, name, ordinal, share, score, cosine in rows
+            # Sums of shares may pass 1 by rounding.
+            Known(i, slug, kind, name, n, score, min(1.0, share or 0.0), cosines.get(i, cosine))
+            for i, slug, kind, name, n, share, score, cosine in rows
         ]
 
     def passages(self, tenant: int, chunks: Sequence[int]) -> dict[int, StoredPassage]:
