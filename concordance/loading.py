@@ -20,6 +20,7 @@ from urllib.parse import quote
 from concordance import embedding
 from concordance.adapters.beir import Entry, Question, QuestionSet
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.planner import look_anew_if_much_changed
 from concordance.adapters.postgres.words import settle_weights
 from concordance.errors import SettingsError
 from concordance.indexing.build import LanguageChooser, session_document, storable_name
@@ -319,6 +320,7 @@ def _close(
             ),
             now=resources.clock(),
         )
+    look_anew_if_much_changed(resources.database)
 
 
 def _grouped(questions: QuestionSet) -> dict[str, Sequence[Entry]]:

@@ -75,6 +75,8 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "chunk_text_version": 1,
         "chunks": [1, 2],
         "near": [2],
+        "least": 1,
+        "share": 0.2,
         "chunks_refused": 0,
         "chunks_with_vector": 0,
         "class": 7,
