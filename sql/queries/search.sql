@@ -15,6 +15,9 @@ set local statement_timeout = {milliseconds};
 set local enable_sort = {sort};
 set local plan_cache_mode = {plans}
 
+-- name: set_timeout
+set local statement_timeout = {milliseconds}
+
 -- name: give_up_leg
 rollback to savepoint leg
 

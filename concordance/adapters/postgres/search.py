@@ -49,6 +49,8 @@ EXACT_UP_TO = 20_000
 LEAST_SHARE = 0.1
 # But not beyond this many, which would be read from disk.
 EXACT_AT_MOST = 100_000
+# Seconds that a leg's earlier statements may have taken before the server is told what is left.
+WORTH_TELLING = 0.05
 # Beyond this HNSW holds half precision only; see create_vector_index.
 WIDEST_VECTOR = 2_000
 
@@ -143,6 +145,7 @@ class Snapshot:
         self._target = target
         self._deadline = deadline
         self._ask = queries("search")
+        self._timed_at = time.monotonic()
 
     def targets(
         self, tenant: int, slugs: Sequence[str] | None, scopes: Sequence[str]
@@ -166,7 +169,9 @@ class Snapshot:
     def questions(self, text: str, filters: Filters) -> list[lexical.Question]:
         """The question in each language of the searched projects, with idf and bounds."""
         return self._guarded(
-            lambda connection: lexical.read_questions(connection, text, filters.projects)
+            lambda connection: lexical.read_questions(
+                connection, text, filters.projects, self._in_time
+            )
         )
 
     def lexical_leg(
@@ -175,7 +180,12 @@ class Snapshot:
         """Passages that hold the question's words, best first."""
         return self._guarded(
             lambda connection: lexical.find(
-                connection, questions, filters.parameters(), filters.places, ranking=ranking
+                connection,
+                questions,
+                filters.parameters(),
+                filters.places,
+                ranking=ranking,
+                in_time=self._in_time,
             ),
             anew=True,
         )
@@ -287,6 +297,7 @@ class Snapshot:
             plans=pgsql.SQL("force_custom_plan" if anew else "auto"),
         )
         self._connection.execute(guard)
+        self._timed_at = time.monotonic()
         try:
             return work(self._connection)
         except psycopg.OperationalError:
@@ -294,6 +305,22 @@ class Snapshot:
         except psycopg.Error as error:
             self._connection.execute(self._ask["give_up_leg"])
             raise LegFailed(str(translate(error, self._target))) from error
+
+    def _in_time(self) -> None:
+        """Before a statement: no more time than is left, all of a leg's statements together.
+
+        Raises:
+            DatabaseUnavailable: None is left.
+        """
+        now = time.monotonic()
+        if now >= self._deadline:
+            raise DatabaseUnavailable(f"Postgres at {self._target} did not answer in time")
+        if now - self._timed_at > WORTH_TELLING:
+            timeout = pgsql.SQL(self._ask["set_timeout"]).format(
+                milliseconds=pgsql.Literal(_milliseconds(self._deadline))
+            )
+            self._connection.execute(timeout)
+            self._timed_at = now
 
 
 class LegFailed(DatabaseError):
