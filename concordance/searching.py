@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from concordance.accounting import Account
 from concordance.adapters.postgres import search as legs
 from concordance.adapters.postgres.records import Standing
 from concordance.choosing import BLENDED, Chosen, choose
 from concordance.citing import file_origin, freshness, session_origin
-from concordance.gathering import Account, Gathered, gather
+from concordance.gathering import Gathered, gather
 from concordance.indexing.counting import agreeing, counted
 from concordance.models import Answer, Fusion, Hit, Scope, SearchRequest
 from concordance.ranking import confidence as judging
@@ -31,7 +32,8 @@ def search(resources: Resources, request: SearchRequest) -> Answer:
     Raises:
         BadRequest: The question is blank, or an empty list of projects or scopes was given.
         UnknownProject: A project is neither configured nor indexed.
-        ProviderError: `vector` fusion was asked for, and the question can't be embedded.
+        ProviderError: `vector` fusion was asked for, and the question can't be embedded or nothing
+            has a vector yet.
         DatabaseError: Postgres can't be asked, or both legs failed.
     """
     began = time.perf_counter()

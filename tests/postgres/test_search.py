@@ -391,3 +391,68 @@ def test_a_passage_without_words_yet_is_found_by_its_vector(
     ]
     assert all(hit.lexical_score is None for hit in search(index, "tea").hits)
     assert search(index, "tea").hits
+
+
+# --- while vectors are filled in, their count lags behind ----------------------------------------
+
+
+def _count_no_vectors(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("update concordance.coverage set chunks_with_vector = 0")
+
+
+def test_vectors_that_are_not_counted_yet_are_used_and_judged(
+    index: Index, database_url: str
+) -> None:
+    counted = search(index, "tea kettle")
+    _count_no_vectors(database_url)
+    for fusion in EVERY_FUSION:
+        answer = search(index, "tea kettle", fusion=fusion)
+        assert answer.hits
+        assert answer.vector_available is (fusion is not Fusion.LEXICAL)
+        assert not answer.degraded, "every passage that there is was found with its vector"
+    lagging = search(index, "tea kettle")
+    assert [(h.origin, h.confidence) for h in lagging.hits] == [
+        (h.origin, h.confidence) for h in counted.hits
+    ]
+
+
+def test_of_vectors_that_are_not_counted_yet_no_more_is_said_than_is_known(
+    index: Index, database_url: str
+) -> None:
+    _count_no_vectors(database_url)
+    answer = search(index, "tea kettle", path_prefix="docs/more/")
+    assert answer.vector_available
+    assert answer.degraded_reason is not None
+    assert answer.degraded_reason.startswith("at least 1 of ")
+    alone = search(index, "tea kettle", path_prefix="docs/more/", fusion=Fusion.VECTOR)
+    assert (alone.degraded_reason or "").endswith("any without one were not searched")
+    nowhere = search(index, "tea", path_prefix="nowhere/", fusion=Fusion.VECTOR)
+    assert nowhere.empty_reason == "nothing that matches lies under that path or after that time"
+
+
+def test_vectors_that_are_counted_and_gone_are_not_claimed(index: Index, database_url: str) -> None:
+    """As after a change of the model, before its vectors are counted."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("delete from concordance.embeddings")
+    answer = search(index, "tea kettle")
+    assert answer.hits
+    assert (answer.degraded, answer.vector_available) == (True, False)
+    assert "no passage of what was searched has a vector yet" in (answer.degraded_reason or "")
+    for prefix in (None, "docs/"):
+        with pytest.raises(ProviderError, match="has a vector yet"):
+            search(index, "tea kettle", fusion=Fusion.VECTOR, path_prefix=prefix)
+
+
+def test_found_passages_without_a_vector_are_told_where_all_are_counted(
+    index: Index, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "delete from concordance.embeddings e using concordance.chunks k"
+            " join concordance.documents d on d.id = k.document_id"
+            " where k.id = e.chunk_id and d.name = 'docs/more/kettle.md'"
+        )
+    answer = search(index, "kettle")
+    assert answer.vector_available
+    assert "passages that were found has no vector yet" in (answer.degraded_reason or "")

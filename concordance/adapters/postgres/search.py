@@ -85,13 +85,17 @@ class Filters:
     places: tuple[str, ...] = ()
     adr_status: tuple[AdrStatus, ...] | None = None
 
+    @property
+    def narrow(self) -> bool:
+        """Whether more is asked for than scopes of projects."""
+        return not (self.path_prefix is None and self.since is None and self.adr_status is None)
+
     def parameters(self) -> dict[str, Any]:
         """The filters as the statements name them."""
         return {
             "projects": list(self.projects),
             "scopes": list(self.scopes),
-            "narrow": not (self.path_prefix is None and self.since is None)
-            or self.adr_status is not None,
+            "narrow": self.narrow,
             "adr_status": None if self.adr_status is None else list(self.adr_status),
             "prefix": self.path_prefix,
             "since": self.since,
