@@ -18,7 +18,7 @@ from concordance.indexing.logs import LogState
 from concordance.indexing.plan import skipped_by
 from concordance.indexing.scopes import Placed, place
 from concordance.listing import list_sources
-from concordance.models import DocumentStatus, Explanation, Scope
+from concordance.models import DocumentStatus, Explanation, Scope, stored_path
 from concordance.reading import read_adr_folder, readable_name
 from concordance.resources import Resources
 from concordance.settings import Project
@@ -251,9 +251,8 @@ def _absent(placed: Placed, entry: TreeEntry | None, commit: str | None, *, look
 
 
 def _as_stored(path: str) -> str:
-    """A path as the rows have it: bytes that are not UTF-8 are escaped, and no row holds a NUL."""
-    data = path.encode("utf-8", errors="surrogateescape")
-    return data.decode("utf-8", errors="backslashreplace").replace("\0", "\ufffd")
+    """A path as the rows have it: none holds a NUL."""
+    return stored_path(path).replace("\0", "\ufffd")
 
 
 def _indexed_commit(resources: Resources, slug: str) -> str | None:

@@ -18,6 +18,7 @@ from concordance.errors import (
     BadRequest,
     DatabaseError,
     ProviderError,
+    SourceRefused,
     TextRefused,
     UnknownProject,
 )
@@ -130,6 +131,38 @@ def test_text_alone_may_be_asked_blank_is_refused_and_a_lone_surrogate_breaks_no
     assert library.search("kettle \ud800").hits
     with pytest.raises(ValidationError):
         SearchRequest(text="")
+
+
+@pytest.mark.parametrize("text", ["kettle \ud800", "\udcffkettle", "kettle \udfff\udbff"])
+def test_half_a_character_in_a_question_breaks_nothing(library: Index, text: str) -> None:
+    answer = library.search(SearchRequest(text=text, threshold=0.0))
+    assert places(answer)[0] == "shop:docs/more/kettle.md"
+    assert answer.model_dump_json().encode()
+    for name in ("\ud800", "shop\udcff"):
+        with pytest.raises(UnknownProject) as raised:
+            search(library, "tea", projects=[name])
+        assert str(raised.value).encode()
+    for prefix in ("\udcff", "docs/\ud800"):
+        assert search(library, text, path_prefix=prefix).hits == ()
+    for slug in ("\ud800", "shop\udcff", "shop\0", "../shop", ""):
+        for ask_for in (
+            lambda s=slug: library.record_question(s, text, 1),
+            lambda s=slug: library.recorded_questions(s),
+            lambda s=slug: library.export_questions(s, Path("nowhere")),
+            lambda s=slug: library.undo_calibration(s),
+            lambda s=slug: library.explain(s, text),
+            lambda s=slug: library.decision_records(s),
+            lambda s=slug: library.coverage([s]),
+            lambda s=slug: library.purge_secrets([s]),
+            lambda s=slug: library.check_statistics([s]),
+        ):
+            with pytest.raises(UnknownProject) as raised:
+                ask_for()
+            assert str(raised.value).encode()
+        with pytest.raises(SourceRefused):
+            library.forget(slug)
+        assert library.problems(slug) == []
+    assert not library.explain("shop", f"docs/{text}").in_index
 
 
 def test_two_languages_are_searched_at_once_each_by_its_own_rules(library: Index) -> None:
