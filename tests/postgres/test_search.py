@@ -228,6 +228,35 @@ def test_nothing_found_has_a_reason(library: Index) -> None:
     assert empty.empty_reason == "nothing is indexed in what was searched"
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"path_prefix": "docs/"},
+        {"since": "2020-01-01T00:00:00Z"},
+        {"adr_status": ["accepted"]},
+        {"lexical_ranking": "all_words"},
+    ],
+)
+def test_where_the_question_has_no_word_no_filter_is_blamed(
+    library: Index, more: dict[str, Any]
+) -> None:
+    answer = search(library, "🚀", fusion="lexical", **more)
+    assert answer.empty_reason == "the question has no word to look for, and no vector answered"
+
+
+def test_where_all_words_are_asked_for_the_reason_says_so(library: Index) -> None:
+    asked = {"fusion": "lexical", "lexical_ranking": "all_words"}
+    assert search(library, "kettle", **asked).hits
+    answer = search(library, "kettle nonexistentword", **asked)
+    assert answer.empty_reason == "no passage holds all of the words"
+
+
+def test_where_vectors_were_asked_a_filter_may_be_the_reason(library: Index) -> None:
+    answer = search(library, "🚀", path_prefix="nowhere/")
+    assert answer.empty_reason == "nothing that matches lies under that path or after that time"
+
+
 def test_sessions_are_cited_by_their_event(library: Index) -> None:
     answer = search(library, "brew", scopes=["session"], fusion="lexical")
     (hit,) = answer.hits
