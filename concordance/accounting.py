@@ -29,6 +29,7 @@ class Account:
     milliseconds: dict[str, float] = field(default_factory=dict)
     vector_available: bool = False
     words_asked: bool = False
+    words_known: bool = False
     no_terms: bool = False
     languages: dict[str, int] = field(default_factory=dict)
 
@@ -40,6 +41,34 @@ class Account:
         finally:
             spent = (time.perf_counter() - began) * 1_000
             self.milliseconds[name] = round(self.milliseconds.get(name, 0.0) + spent, 3)
+
+
+def note_missing_words(
+    snapshot: legs.Snapshot,
+    filters: legs.Filters,
+    targets: Sequence[legs.Target],
+    candidates: Sequence[Candidate],
+    account: Account,
+) -> None:
+    """Passages that wait for their words are unseen by the lexical leg, as after an upgrade.
+
+    They are counted only where it looks as if there were some: where the searched scopes hold more
+    passages than their projects have with words, or one was found by its vector.
+    """
+    if not account.words_known:
+        return
+    chunks = sum(target.chunks for target in targets)
+    fewer = sum(account.languages.values()) < chunks
+    if not fewer and all(c.share is not None for c in candidates):
+        return
+    missing = snapshot.wordless(filters)
+    if missing:
+        many = f"{missing:,} passages or more" if missing >= legs.COUNTED else None
+        account.reasons.append(
+            f"{many or counted(missing, 'passage')} {agreeing(missing, 'waits', 'wait')} for "
+            f"{agreeing(missing, 'its', 'their')} words, which the next run writes: found by "
+            f"{agreeing(missing, 'its vector', 'their vectors')} alone"
+        )
 
 
 def note_missing_vectors(

@@ -11,7 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from concordance.accounting import Account, note_missing_vectors, require_vectors
+from concordance.accounting import (
+    Account,
+    note_missing_vectors,
+    note_missing_words,
+    require_vectors,
+)
 from concordance.adapters.embedding import Vector, within_deadline
 from concordance.adapters.postgres import embeddings
 from concordance.adapters.postgres import search as legs
@@ -93,6 +98,7 @@ def gather(resources: Resources, request: SearchRequest) -> Iterator[Gathered]:
         if asked.space is not None and asked.vector is not None and not candidates:
             nearest = legs.Nearest(asked.space, asked.vector, ())
             require_vectors(snapshot, request, nearest, filters, targets)
+        note_missing_words(snapshot, filters, targets, candidates, account)
         note_missing_vectors(request, filters, targets, candidates, account)
         yield Gathered(request, snapshot, tuple(targets), tuple(candidates), asked.space, account)
 
@@ -181,6 +187,7 @@ def _candidates(
             lexical = account.timed(
                 "lexical", lambda: _lexical_leg(snapshot, asked, targets, worded)
             )
+            account.words_known = True
         except legs.LegFailed as error:
             worded = []
             failures.append(f"the lexical leg failed: {error.message}")

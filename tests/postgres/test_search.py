@@ -518,3 +518,38 @@ def test_found_passages_without_a_vector_are_told_where_all_are_counted(
     answer = search(index, "kettle")
     assert answer.vector_available
     assert "passages that were found has no vector yet" in (answer.degraded_reason or "")
+
+
+def _forget_words(database_url: str, name: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "delete from concordance.lexical l using concordance.documents d"
+            " where d.id = l.document_id and starts_with(d.name, %s)",
+            (name,),
+        )
+
+
+def test_passages_that_wait_for_their_words_are_told_of_and_judged_by_their_vectors(
+    index: Index, database_url: str
+) -> None:
+    alone = search(index, "kettle", fusion=Fusion.VECTOR)
+    assert not search(index, "kettle").degraded
+    _forget_words(database_url, "docs/more/")
+    answer = search(index, "kettle")
+    said = "1 passage waits for its words, which the next run writes: found by its vector alone"
+    assert answer.degraded_reason == said
+    (waiting,) = (h for h in answer.hits if place(h) == "shop:docs/more/kettle.md")
+    (judged,) = (h for h in alone.hits if place(h) == "shop:docs/more/kettle.md")
+    assert waiting.confidence == judged.confidence
+    assert not search(index, "Kessel", projects=["laden"]).degraded
+    assert not alone.degraded
+
+
+def test_where_all_words_wait_the_words_alone_say_so(index: Index, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for table in ("lexical", "term_stats", "project_stats"):
+            connection.execute(sql.SQL("delete from concordance.{}").format(sql.Identifier(table)))
+    for fusion in (Fusion.LEXICAL, Fusion.CONVEX):
+        answer = search(index, "kettle", fusion=fusion)
+        assert "passages wait for their words" in (answer.degraded_reason or "")
+        assert bool(answer.hits) is (fusion is Fusion.CONVEX)

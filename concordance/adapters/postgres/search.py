@@ -51,6 +51,8 @@ LEAST_SHARE = 0.1
 EXACT_AT_MOST = 100_000
 # Beyond this HNSW holds half precision only; see create_vector_index.
 WIDEST_VECTOR = 2_000
+# What an answer says of passages that wait is not counted further than to here.
+COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +247,24 @@ class Snapshot:
             # A leg that failed is not touched again.
             rows = self._known(both, given) if questions else []
             given["chunks"] = sorted(set(chunks) - {row[0] for row in rows})
-            if given["chunks"]:
-                rows += self._known(alone, given)
-        return [
+        known = [
             # Sums of shares may pass 1 by rounding.
             Known(i, slug, kind, name, n, score, min(1.0, share or 0.0), cosines.get(i, cosine))
             for i, slug, kind, name, n, share, score, cosine in rows
         ]
+        if nearest is not None and given["chunks"]:
+            known += [
+                # Whether it holds a word is not known.
+                Known(i, slug, kind, name, n, score, None, cosines.get(i, cosine))
+                for i, slug, kind, name, n, _, score, cosine in self._known(alone, given)
+            ]
+        return known
+
+    def wordless(self, filters: Filters) -> int:
+        """How many passages of the scopes have no words yet, up to `COUNTED`."""
+        given = filters.parameters() | {"most": COUNTED}
+        found = self._guarded(lambda c: fetch_value(c, self._ask["count_wordless"], given))
+        return int(found)
 
     def passages(self, tenant: int, chunks: Sequence[int]) -> dict[int, StoredPassage]:
         """Passages with their text and the place where they stand."""
