@@ -553,3 +553,18 @@ def test_where_all_words_wait_the_words_alone_say_so(index: Index, database_url:
         answer = search(index, "kettle", fusion=fusion)
         assert "passages wait for their words" in (answer.degraded_reason or "")
         assert bool(answer.hits) is (fusion is Fusion.CONVEX)
+
+
+@pytest.mark.parametrize("tokenizer", ["{}", '{"model": {"type": "Nope"}}'])
+def test_a_reranker_that_can_t_be_used_leaves_the_fused_order(
+    index: Index, make_index: IndexMaker, tmp_path: Path, tokenizer: str
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "tokenizer.json").write_text(tokenizer)
+    (model / "model.onnx").write_bytes(b"")
+    reranked = make_index(*index.configuration.projects, reranker=f"local/{model}")
+    answer = search(reranked, "tea kettle")
+    assert places(answer) == places(search(index, "tea kettle"))
+    assert any("the fused order stands" in note for note in answer.notes)
+    assert answer.reranker is None
