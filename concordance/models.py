@@ -6,17 +6,31 @@ What does not: how anything is computed or stored.
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class Frozen(BaseModel):
     """A value that can't be changed and takes no unknown field."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# Halves of a surrogate pair that stand for no byte of a name.
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+
+
+def stored_path(path: str) -> str:
+    r"""A path as the rows have it: what is not UTF-8 in it is escaped, `\xff` for such a byte.
+
+    The system's arguments and folders give such bytes as lone surrogates.
+    """
+    plain = _NO_BYTE.sub(lambda found: f"\\u{ord(found[0]):04x}", path)
+    return plain.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 class Scope(StrEnum):
@@ -166,6 +180,17 @@ class SearchRequest(Frozen):
         le=120.0,
         allow_inf_nan=False,
     )
+
+    @field_validator("text", mode="before")
+    @classmethod
+    def _readable(cls, text: object) -> object:
+        """What is cut out of a longer text may begin or end in half a character."""
+        return text.encode(errors="replace").decode() if isinstance(text, str) else text
+
+    @field_validator("path_prefix", mode="before")
+    @classmethod
+    def _as_stored(cls, path: object) -> object:
+        return stored_path(path) if isinstance(path, str) else path
 
 
 class RecordName(Frozen):

@@ -26,8 +26,9 @@ class Known(NamedTuple):
 
     A tuple, as every search makes hundreds.
 
-    `share` is the share of the question's idf that it holds, 0 to 1; slug, kind, name and ordinal
-    put it into a total order that doesn't depend on row numbers.
+    `share` is the share of the question's idf that it holds, 0 to 1, None where its words are not
+    known: not asked for, or not written yet. Slug, kind, name and ordinal put it into a total order
+    that doesn't depend on row numbers.
     """
 
     chunk_id: int
@@ -36,7 +37,7 @@ class Known(NamedTuple):
     name: str
     ordinal: int
     lexical_score: float | None
-    share: float
+    share: float | None
     vector_score: float | None
 
 

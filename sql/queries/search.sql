@@ -46,6 +46,18 @@ from (
     limit %(most)s
 ) x
 
+-- name: count_wordless
+-- How many passages of some scopes have no words yet, up to a bound.
+select count(*)
+from (
+    select
+    from chunks k
+    join documents d on d.id = k.document_id
+    where d.project_id = any(%(projects)s) and d.scope = any(%(scopes)s)
+      and not exists (select from lexical l where l.chunk_id = k.id)
+    limit %(most)s
+) x
+
 -- name: vector_leg
 -- The index gives them nearly in order, and drops none for being late; the order is made outside.
 select x.chunk_id, 1 - x.distance as score

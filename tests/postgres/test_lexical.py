@@ -178,7 +178,9 @@ def test_scores_of_given_passages_are_those_of_the_leg(shelf: Shelf) -> None:
         known = {w.chunk_id: w for w in scored}
         for find in got.found:
             assert known[find.chunk_id].lexical_score == find.score
-            assert 0 < known[find.chunk_id].share <= 1
+            share = known[find.chunk_id].share
+            assert share is not None
+            assert 0 < share <= 1
         assert all((k.lexical_score is None) == (k.share == 0) for k in scored)
         assert all(k.lexical_score is None or k.lexical_score > 0 for k in scored)
         assert all(k.vector_score is None for k in scored)

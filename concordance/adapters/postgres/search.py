@@ -53,6 +53,8 @@ EXACT_AT_MOST = 100_000
 WORTH_TELLING = 0.05
 # Beyond this HNSW holds half precision only; see create_vector_index.
 WIDEST_VECTOR = 2_000
+# What an answer says of passages that wait is not counted further than to here.
+COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,17 @@ class Filters:
     places: tuple[str, ...] = ()
     adr_status: tuple[AdrStatus, ...] | None = None
 
+    @property
+    def narrow(self) -> bool:
+        """Whether more is asked for than scopes of projects."""
+        return not (self.path_prefix is None and self.since is None and self.adr_status is None)
+
     def parameters(self) -> dict[str, Any]:
         """The filters as the statements name them."""
         return {
             "projects": list(self.projects),
             "scopes": list(self.scopes),
-            "narrow": not (self.path_prefix is None and self.since is None)
-            or self.adr_status is not None,
+            "narrow": self.narrow,
             "adr_status": None if self.adr_status is None else list(self.adr_status),
             "prefix": self.path_prefix,
             "since": self.since,
@@ -251,13 +257,24 @@ class Snapshot:
             # A leg that failed is not touched again.
             rows = self._known(both, given) if questions else []
             given["chunks"] = sorted(set(chunks) - {row[0] for row in rows})
-            if given["chunks"]:
-                rows += self._known(alone, given)
-        return [
+        known = [
             # Sums of shares may pass 1 by rounding.
             Known(i, slug, kind, name, n, score, min(1.0, share or 0.0), cosines.get(i, cosine))
             for i, slug, kind, name, n, share, score, cosine in rows
         ]
+        if nearest is not None and given["chunks"]:
+            known += [
+                # Whether it holds a word is not known.
+                Known(i, slug, kind, name, n, score, None, cosines.get(i, cosine))
+                for i, slug, kind, name, n, _, score, cosine in self._known(alone, given)
+            ]
+        return known
+
+    def wordless(self, filters: Filters) -> int:
+        """How many passages of the scopes have no words yet, up to `COUNTED`."""
+        given = filters.parameters() | {"most": COUNTED}
+        found = self._guarded(lambda c: fetch_value(c, self._ask["count_wordless"], given))
+        return int(found)
 
     def passages(self, tenant: int, chunks: Sequence[int]) -> dict[int, StoredPassage]:
         """Passages with their text and the place where they stand."""
