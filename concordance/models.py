@@ -154,7 +154,7 @@ class SearchRequest(Frozen):
         default=None,
         title="Threshold",
         description="Least confidence, 0 to 1, that a hit must have, the same in every fusion; "
-        "none given means the project's own where it is calibrated, else 0.2.",
+        "none given means the project's own where it is calibrated, else 0.1.",
         ge=0.0,
         le=1.0,
         allow_inf_nan=False,
