@@ -6,7 +6,6 @@ What counts as said: the text of lines of type `user` and `assistant`. Tools ans
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,6 +17,7 @@ from concordance.sessions.events import (
     SessionNote,
     Workplace,
 )
+from concordance.sessions.injected import INJECTED, own_words
 from concordance.sessions.lines import Json, entries, kind, moment, objects, spoken, string, table
 from concordance.sessions.reader import LogContext, Reader, Sample
 from concordance.sessions.thoughts import without_thoughts
@@ -28,15 +28,6 @@ SUBAGENT: Final = "sub-agent"
 _BETWEEN: Final = "\n\n"
 # Blocks of a message that hold no words of the conversation, in the order in which one names it.
 _MECHANISM: Final = ("tool_result", "tool_use", "thinking", "redacted_thinking", "image")
-# Beside a person's words: reminders, and what their editor shows.
-_ADDED: Final = re.compile(r"<(system-reminder|ide_[a-z_]+)>.*?(?:</\1>|\Z)", re.DOTALL)
-# What the program writes in a person's name: commands and their output, notices of tasks.
-_INJECTED: Final = re.compile(
-    r"<(?:command-(?:name|message|args|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
-    r"|task-notification|user-memory-input|user-prompt-submit-hook|teammate-message"
-    r"|session-start-hook|environment_context)\b|Caveat: The messages below were generated"
-)
-_INTERRUPTED: Final = re.compile(r"\[Request interrupted by user[^\]]*\]\s*\Z")
 # Which title counts where there are several: the one that a person gave.
 _TITLES: Final = {
     "summary": (0, "summary"),
@@ -100,12 +91,12 @@ def _read_line(log: _Log, number: int, line: Json) -> None:
         log.left_out.add(why)
         return
     message = table(line.get("message"))
-    text = spoken(message.get("content"))
     human = kind(line) == "user"
     if human:
-        text, why = (None, why) if text is None else _own_words(text)
+        text, why, added = own_words(message.get("content"))
+        log.left_out.add(INJECTED, added)
     else:
-        text, why = without_thoughts(text)
+        text, why = without_thoughts(spoken(message.get("content")))
     if text is None:
         log.left_out.add(why or _mechanism(message.get("content")))
         return
@@ -165,18 +156,6 @@ def _left_out(log: _Log, line: Json) -> str | None:  # noqa: PLR0911
     if of == "user" and (origin.get("kind") == "task-notification" or "senderTaskId" in origin):
         return "sent by a task"
     return None
-
-
-def _own_words(text: str) -> tuple[str | None, str | None]:
-    """A person's own words without what the program added, or the reason why there are none."""
-    kept = _ADDED.sub("", text).strip()
-    if not kept:
-        return None, "injected context"
-    if _INJECTED.match(kept):
-        return None, "command or injected context"
-    if _INTERRUPTED.match(kept):
-        return None, "interruption"
-    return (text if kept == text.strip() else kept), None
 
 
 def _mechanism(content: object) -> str:
@@ -242,5 +221,5 @@ READER = Reader(
     patterns=("**/*.jsonl",),
     recognises=_recognises,
     read=read_claude_code,
-    version=2,
+    version=3,
 )
