@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -17,7 +17,9 @@ from concordance.adapters import log_folder
 from concordance.adapters.log_folder import LogFile
 from concordance.adapters.postgres.session_logs import stored_logs
 from concordance.adapters.unpacking import SUFFIX, Damaged
+from concordance.errors import SettingsError
 from concordance.indexing.build import session_document, storable_name
+from concordance.indexing.counting import counted
 from concordance.indexing.documents import Document
 from concordance.indexing.logs import (
     LogState,
@@ -50,6 +52,7 @@ from concordance.text.scrubbing import Scrubber, has_mark
 # Of logs that share sessions so much is kept while those are put together, in bytes as they lie.
 KEPT_BYTES = 32 * 1024 * 1024
 SESSIONS_AT_ONCE = 200
+QUERY_FORMAT = "query"
 
 Parts = Mapping[str, tuple[Sequence[Event], Sequence[SessionNote]]]
 
@@ -68,14 +71,51 @@ def follow(resources: Resources, project: Project, project_id: int, *, full: boo
 
     Raises:
         LogsUnreadable: A source, a file or a database can't be read.
+        SettingsError: The reader of a log that was read before is not installed.
     """
     listed = list_sources(resources, project)
     stored = stored_logs(resources.database, project_id)
+    _check_readers(resources, project, stored.values())
     states = [_file_state(resources, project, log, stored, full=full) for log in listed.files]
     known = {} if full else stored
     asked = [_query_state(resources, project, query, known) for query in listed.queries]
     marker = listed.marker([_content_of(state) for state in asked])
     return Followed(listed, (*states, *asked), marker or "")
+
+
+def _check_readers(resources: Resources, project: Project, stored: Iterable[LogState]) -> None:
+    """Make sure that logs are not taken for gone because the package that read them is.
+
+    Its names are not looked for without it. A log that was deleted, or that its source does not
+    name any more, by its pattern or format, wants no reader.
+
+    Raises:
+        SettingsError: A log is still there, and its reader is not.
+    """
+    gone = {
+        state.path: state.format
+        for state in stored
+        if state.parts and state.format not in (None, QUERY_FORMAT, *resources.readers)
+    }
+    if not gone:
+        return
+    everything = [
+        source.model_copy(update={"pattern": source.pattern or "**/*"})
+        for source in project.sessions
+        if source.path is not None and source.format is None
+    ]
+    scrubber = resources.scrubber(project)
+    there = (log_path(log, scrubber) for log in log_folder.list_logs(everything, {}))
+    orphans = Counter(gone[path] for path in there if path in gone)
+    if orphans:
+        raise SettingsError(
+            "; ".join(
+                f"there is no session reader '{name}', which read {counted(number, 'log')}"
+                for name, number in sorted(orphans.items(), key=str)
+            ),
+            hint="Nothing was deleted. Install the package that brings it, or leave its logs out "
+            "with 'pattern' or 'format'",
+        )
 
 
 def read_sessions(
@@ -276,7 +316,7 @@ def _query_state(
     reader = log_fingerprint(project, listed.source, resources.readers)
     if stamp and known is not None and (known.stamp, known.reader) == (stamp, reader):
         return known
-    total = LogState(listed.name, stamp, reader, "query")
+    total = LogState(listed.name, stamp, reader, QUERY_FORMAT)
     rows_before = 0
     sessions = listed.query.sessions()
     while batch := list(islice(sessions, SESSIONS_AT_ONCE)):
@@ -288,7 +328,7 @@ def _query_state(
                 path=listed.name,
                 stamp=stamp,
                 reader=reader,
-                named="query",
+                named=QUERY_FORMAT,
                 project=project.slug,
             )
             total = _together(total, without_secrets(one, scrubber))
