@@ -262,7 +262,7 @@ def read_file(resources: Resources, log: LogFile) -> tuple[str | None, LogConten
         wanted = {b for r in ([reader] if reader else resources.readers.values()) for b in r.beside}
         beside = log_folder.read_beside(log, sorted(wanted)) if wanted else {}
         name = log.name.removesuffix(SUFFIX)
-        context = LogContext(name, beside, source.subagents)
+        context = LogContext(name, beside, source.subagents, log.export)
         named, content = read_format(data, context, resources.readers, source.format)
     except (NotThisFormat, Damaged) as error:
         return source.format, LogContent(()), str(error)
@@ -283,7 +283,7 @@ def _file_state(
     full: bool,
 ) -> LogState:
     """What a log file holds; where it can't be read, what it held when it could."""
-    beside = hashlib.sha256(log.beside.encode()).hexdigest()[:8] if log.beside else ""
+    beside = hashlib.sha256(log.around.encode()).hexdigest()[:8] if log.around else ""
     scrubber = resources.scrubber(project)
     path, stamp = log_path(log, scrubber), f"{log.size}-{log.modified_ns}-{beside}"
     reader = log_fingerprint(project, log.source, resources.readers)

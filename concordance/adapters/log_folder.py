@@ -11,12 +11,13 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from concordance.adapters.unpacking import SUFFIX, unpack
 from concordance.errors import LogsUnreadable
+from concordance.sessions.exports import export_names, lies_in_export
 from concordance.sessions.reader import Reader
 from concordance.sessions.registry import by_name
 from concordance.settings import SessionSource
@@ -28,7 +29,11 @@ MOST_BESIDE_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One log file as the folder lists it; `beside` changes when what stands beside it does."""
+    """One log file as the folder lists it.
+
+    `beside` changes when what stands beside it does. `export` names the export that it may lie in,
+    where the project has more than one.
+    """
 
     path: Path
     size: int
@@ -36,6 +41,12 @@ class LogFile:
     name: str = ""
     source: SessionSource | None = None
     beside: str = ""
+    export: str = ""
+
+    @property
+    def around(self) -> str:
+        """A text that changes with what else than its bytes is read with a log."""
+        return f"{self.beside}\0\0{self.export}" if self.export else self.beside
 
 
 def list_logs(
@@ -61,7 +72,8 @@ def list_logs(
                 name = _name(path, source.path)
                 times = (status.st_size, status.st_mtime_ns)
                 found[path] = LogFile(path, *times, name, source, near.stamp(path.parent))
-    return [found[path] for path in sorted(found)]
+    exports = _exports(found.values(), known)
+    return [replace(found[path], export=exports.get(path, "")) for path in sorted(found)]
 
 
 def marker(logs: Iterable[LogFile]) -> str:
@@ -69,7 +81,7 @@ def marker(logs: Iterable[LogFile]) -> str:
     digest = hashlib.sha256()
     for log in logs:
         digest.update(
-            f"{log.path}\0{log.size}\0{log.modified_ns}{log.beside}\n".encode(
+            f"{log.path}\0{log.size}\0{log.modified_ns}{log.around}\n".encode(
                 errors="surrogateescape"
             )
         )
@@ -124,10 +136,32 @@ class _Near:
         return self._found[folder]
 
 
+def _exports(logs: Iterable[LogFile], readers: Mapping[str, Reader]) -> dict[Path, str]:
+    """The names of the exports that logs lie in, where a reader has more than one."""
+    found: dict[Path, str] = {}
+    named = {
+        log.path: (log.path.name.removesuffix(SUFFIX), log.source.format if log.source else None)
+        for log in logs
+    }
+    for reader in (reader for reader in readers.values() if reader.in_exports):
+        inside = {
+            path: path.parent.parent
+            for path, (name, of) in named.items()
+            if lies_in_export(name, reader, of)
+        }
+        names = export_names(inside.values())
+        found |= {path: _text(names[export]) for path, export in inside.items()}
+    return found
+
+
+def _text(name: str) -> str:
+    return name.encode(errors="backslashreplace").decode()
+
+
 def _name(path: Path, source: Path) -> str:
     folder = source.parent if path == source else source
     inner = path.relative_to(folder).as_posix()
-    return f"{folder.name}/{inner}".encode(errors="backslashreplace").decode()
+    return _text(f"{folder.name}/{inner}")
 
 
 def _patterns(source: SessionSource, readers: Mapping[str, Reader]) -> tuple[str, ...]:

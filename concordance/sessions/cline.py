@@ -61,7 +61,7 @@ def read_cline(data: bytes, context: LogContext) -> LogContent:
     whole = document.value
     if not isinstance(whole, list):
         raise NotThisFormat("a JSON document that is no list of messages")
-    session = context.path.parent.name or context.path.stem
+    session = context.folder_id
     events: list[Event] = []
     problems: list[LineProblem] = []
     left_out = LeftOut()
@@ -140,5 +140,7 @@ READER = Reader(
     patterns=("**/ui_messages.json",),
     recognises=_recognises,
     read=read_cline,
-    version=2,
+    version=3,
+    in_exports=True,
+    aside=_BESIDE,
 )
