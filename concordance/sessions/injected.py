@@ -15,6 +15,7 @@ from typing import Final
 from concordance.sessions.lines import entries, spoken
 
 INJECTED: Final = "injected context"
+SUMMARY: Final = "summary of what was said before"
 # Reminders, and what the editor shows.
 _NAMES: Final = "system-reminder|ide_[a-z_]+"
 # None of these goes back over what it has seen: a text may be made to be slow.
@@ -29,6 +30,10 @@ _WHOLE: Final = re.compile(
     r"<(command-(?:name|message|args|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
     r"|task-notification|user-memory-input|user-prompt-submit-hook|teammate-message"
     r"|session-start-hook|environment_context)(?:\s[^<>]*)?>"
+)
+_CONTINUED: Final = re.compile(
+    r"This session is being continued from a previous conversation"
+    r"(?: that ran out of (?:context|tokens))?\."
 )
 _CAVEAT: Final = "Caveat: The messages below were generated"
 _INTERRUPTED: Final = re.compile(r"\[Request interrupted by user[^\]]*\]\s*\Z")
@@ -55,6 +60,8 @@ def own_words(content: object) -> tuple[str | None, str | None, int]:
     kept = text.strip()
     if not kept:
         return None, INJECTED, 0
+    if _CONTINUED.match(kept):
+        return None, SUMMARY, 0
     if _is_injected(kept):
         return None, "command or injected context", 0
     if _INTERRUPTED.match(kept):

@@ -39,6 +39,8 @@ _BESIDE: Final = (
     *("users.json", "channels.json", "groups.json", "dms.json", "mpims.json"),
     *("integration_logs.json", "org_users.json", "canvases.json", "lists.json"),
 )
+# Reminders and notices of Slack itself.
+_SLACKBOT: Final = "USLACKBOT"
 # `<@U2>`, `<@U2|bo>`, `<#C1|general>`, `<!here>`, `<https://x|this>`
 _MARKED: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
@@ -91,6 +93,8 @@ def _left_out(message: Json) -> str | None:
     subtype = kind(message, "subtype")
     if subtype not in _SAID:
         return subtype
+    if kind(message, "user") == _SLACKBOT:
+        return "Slackbot"
     return "hidden" if message.get("hidden") is True else None
 
 

@@ -24,6 +24,11 @@ def read(*lines: object, **context: Any) -> LogContent:
     return read_claude_code(data, LogContext("logs/s.jsonl", **context))
 
 
+def queued(prompt: object, uuid: str = "x", **more: Any) -> dict[str, Any]:
+    attached = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt"} | more
+    return {"type": "attachment", "uuid": uuid, "sessionId": "s", "attachment": attached}
+
+
 TEXT = [{"type": "text", "text": "Said."}]
 # What a line is, the line, the text that is kept, and the kind that the rest is counted as.
 LINES: list[tuple[str, dict[str, Any], str | None, str]] = [
@@ -53,6 +58,23 @@ LINES: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("the summary of a compaction",
      line("user", "This session goes on", isCompactSummary=True), None,
      "summary of what was said before"),
+    ("a summary that is not marked",
+     line("user", "This session is being continued from a previous conversation that ran out of "
+          "context. The conversation is summarized below:\nWhy?"), None,
+     "summary of what was said before"),
+    ("a person's words about one",
+     line("user", "This session is being continued from a previous conversation, or is it?"),
+     "This session is being continued from a previous conversation, or is it?", ""),
+    ("a prompt that was typed while the agent worked", queued("Said."), "Said.", ""),
+    ("one in blocks, with a reminder",
+     queued([*TEXT, {"type": "text", "text": "<system-reminder>x</system-reminder>"}]),
+     "Said.", "injected context"),
+    ("a command of the shell that was queued", queued("ls", commandMode="bash"), None,
+     "type attachment"),
+    ("a notice that was queued", queued("Done.", origin={"kind": "task-notification"}), None,
+     "sent by a task"),
+    ("what the program queued", queued("Go on", isMeta=True), None, "isMeta"),
+    ("an empty prompt that was queued", queued(" "), None, "nothing said"),
     ("an error of the API", line("assistant", TEXT, isApiErrorMessage=True), None,
      "error of the API"),
     ("words that the program put in the agent's mouth",
@@ -154,6 +176,25 @@ def test_a_text_made_to_be_slow_is_not(part: str) -> None:
     assert len(read(line("user", text)).events) == 1
     names = "".join(f"\n<ide_{'a' * (n % 97)}{'b' * (n // 97 % 97)}>{part}" for n in range(20_000))
     assert len(read(line("user", names)).events) == 1
+
+
+def test_a_queued_prompt_that_stands_again_is_one_turn() -> None:
+    found = read(
+        line("user", "Start", "u1"),
+        queued("go on", "q1"),
+        queued("and test", "q2"),
+        line("assistant", "On it.", "a1"),
+        line("user", "and test\n", "u2"),
+        line("user", "go on", "u3"),
+        line("user", "go on", "u4"),
+        queued("stop", "q3"),
+        line("user", "wait", "u5"),
+        line("user", "stop", "u6"),
+    )
+    assert [e.event_id for e in found.events] == [
+        *("u1", "q1", "q2", "a1", "u4", "q3", "u5", "u6"),
+    ]
+    assert found.left_out == {"repeats a prompt that was queued": 2}
 
 
 def test_one_answer_in_several_lines_is_one_event() -> None:
