@@ -12,6 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 
 from concordance.adapters import log_folder
 from concordance.adapters.log_folder import LogFile
@@ -53,6 +54,7 @@ from concordance.text.scrubbing import Scrubber, has_mark
 KEPT_BYTES = 32 * 1024 * 1024
 SESSIONS_AT_ONCE = 200
 QUERY_FORMAT = "query"
+LINKED = "a link, which is not followed below a source; name what it leads to as a source"
 
 Parts = Mapping[str, tuple[Sequence[Event], Sequence[SessionNote]]]
 
@@ -77,6 +79,7 @@ def follow(resources: Resources, project: Project, project_id: int, *, full: boo
     stored = stored_logs(resources.database, project_id)
     _check_readers(resources, project, stored.values())
     states = [_file_state(resources, project, log, stored, full=full) for log in listed.files]
+    states += [_link_state(resources, project, link) for link in listed.links]
     known = {} if full else stored
     asked = [_query_state(resources, project, query, known) for query in listed.queries]
     marker = listed.marker([_content_of(state) for state in asked])
@@ -304,6 +307,13 @@ def _file_state(
         kept = told(refused, scrubber, "; what was read of it before stays")
         return replace(known, stamp=stamp, reader=reader, refused=kept)
     return without_secrets(replace(state, refused=refused), scrubber)
+
+
+def _link_state(resources: Resources, project: Project, link: Path) -> LogState:
+    """A link below a source: it may lead anywhere, also to what another project's logs are."""
+    path = log_path(LogFile(link, 0, 0), resources.scrubber(project))
+    reader = log_fingerprint(project, None, resources.readers)
+    return LogState(path, "link", reader, beside=LINKED)
 
 
 def _query_state(

@@ -49,35 +49,56 @@ class LogFile:
         return f"{self.beside}\0\0{self.export}" if self.export else self.beside
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies in some sources, by path: logs, and links that are not followed."""
+
+    logs: Sequence[LogFile]
+    links: Sequence[Path]
+
+
 def list_logs(
     sources: Sequence[SessionSource], readers: Mapping[str, Reader] | None = None
 ) -> list[LogFile]:
-    """Every log file of the sources, by path; links are followed for the source itself only.
+    """Every log file of the sources, by path; see `look_for_logs`."""
+    return list(look_for_logs(sources, readers).logs)
 
-    What is no regular file, such as a pipe, is no log. A log is named from its source's own folder,
-    which is part of the name. Without a pattern, the names count that the readers know.
+
+def look_for_logs(
+    sources: Sequence[SessionSource], readers: Mapping[str, Reader] | None = None
+) -> Found:
+    """Every log file of the sources; links are followed for the source itself only.
+
+    Others are named: those to folders, and those that have the name of a log. What is no regular
+    file, such as a pipe, is no log. A log is named from its source's own folder, which is part of
+    the name. Without a pattern, the names count that the readers know.
 
     Raises:
         LogsUnreadable: A source is missing, or a folder or file below it can't be looked at.
     """
     found: dict[Path, LogFile] = {}
+    links: set[Path] = set()
     known = by_name() if readers is None else readers
     near = _Near(sorted({name for reader in known.values() for name in reader.beside}))
     for source in sources:
         if source.path is None:
             continue
-        for path in _walk(source.path, _patterns(source, known)):
+        for path in _walk(source.path, _patterns(source, known), links):
             status = _look(path, follow=path == source.path)
-            if stat.S_ISREG(status.st_mode):
+            if stat.S_ISLNK(status.st_mode):
+                links.add(path)
+            elif stat.S_ISREG(status.st_mode):
                 name = _name(path, source.path)
                 times = (status.st_size, status.st_mtime_ns)
                 found[path] = LogFile(path, *times, name, source, near.stamp(path.parent))
     exports = _exports(found.values(), known)
-    return [replace(found[path], export=exports.get(path, "")) for path in sorted(found)]
+    logs = [replace(found[path], export=exports.get(path, "")) for path in sorted(found)]
+    # Another source may name what a link stands for by the link itself.
+    return Found(logs, sorted(links - found.keys() - {source.path for source in sources}))
 
 
-def marker(logs: Iterable[LogFile]) -> str:
-    """A short text that changes when a log is added, removed, grown or written anew."""
+def marker(logs: Iterable[LogFile], links: Iterable[Path] = ()) -> str:
+    """A short text that changes when a log is added, removed, grown or written anew, or a link."""
     digest = hashlib.sha256()
     for log in logs:
         digest.update(
@@ -85,6 +106,8 @@ def marker(logs: Iterable[LogFile]) -> str:
                 errors="surrogateescape"
             )
         )
+    for link in links:
+        digest.update(f"link {link}\n".encode(errors="surrogateescape"))
     return f"logs-{digest.hexdigest()[:24]}"
 
 
@@ -172,7 +195,8 @@ def _patterns(source: SessionSource, readers: Mapping[str, Reader]) -> tuple[str
     return tuple(dict.fromkeys(p for reader in readers.values() for p in reader.patterns))
 
 
-def _walk(source: Path, patterns: Sequence[str]) -> list[Path]:
+def _walk(source: Path, patterns: Sequence[str], links: set[Path]) -> list[Path]:
+    """What has the name of a log; links to folders are added to `links`."""
     if stat.S_ISREG(_look(source, follow=True).st_mode):
         return [source]
 
@@ -183,6 +207,9 @@ def _walk(source: Path, patterns: Sequence[str]) -> list[Path]:
     split = [tuple(pattern.split("/")) for pattern in patterns]
     for folder, folders, names in os.walk(source, onerror=stop):
         folders.sort()
+        links.update(
+            path for path in (Path(folder) / name for name in folders) if path.is_symlink()
+        )
         above = Path(folder).relative_to(source).parts
         for name in names:
             if any(_matches((*above, name), pattern) for pattern in split):
