@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
@@ -124,8 +124,15 @@ def turns(c: ScopeCoverage, now: datetime) -> str:
         shown += [f"others {rest:,}"] if rest else []
         parts.append(f"left out: {', '.join(shown)}")
     if c.last_event is not None:
-        parts.append(f"the last said {age(c.last_event, now)}")
+        parts.append(f"the last said {_when_said(c.last_event, now)}")
     return "; ".join(parts)
+
+
+def _when_said(moment: datetime, now: datetime) -> str:
+    """How long ago; of a time to come, which a log may hold as well, the time itself."""
+    if moment <= now:
+        return age(moment, now)
+    return f"at {moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC, which is to come"
 
 
 def age(moment: datetime | None, now: datetime) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,52 +12,13 @@ from concordance.errors import SettingsError
 from concordance.sessions.reader import LogContext
 from concordance.sessions.registry import BUILT_IN, read
 from concordance.settings import SessionSource
-
-# The example of docs/sessions.md.
-MODULE = '''
-from concordance.sessions.events import Event, LogContent
-from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
-
-
-def read_diary(data: bytes, context: LogContext) -> LogContent:
-    """One turn a line: `me: …` or `it: …`."""
-    events, other = [], 0
-    for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
-        who, colon, text = line.partition(": ")
-        if not colon or who not in ("me", "it"):
-            other += 1
-            continue
-        speaker = "human" if who == "me" else "agent"
-        events.append(Event(context.path.stem, f"line-{number}", speaker, text, None))
-    if not events:
-        raise NotThisFormat("no line begins with 'me: ' or 'it: '")
-    return LogContent(tuple(events), left_out={"other lines": other} if other else {})
-
-
-READER = Reader(
-    name="diary",
-    about="diaries",
-    patterns=("**/*.diary",),
-    recognises=lambda sample: sample.text.startswith(("me: ", "it: ")),
-    read=read_diary,
-)
-'''
+from tests.session_package import MODULE, install, names
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with an installed package that names a reader."""
-    (tmp_path / "diary_logs.py").write_text(MODULE)
-    about = tmp_path / "diary_logs-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: diary-logs\nVersion: 1.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "diary_logs", raising=False)
-    return about / "entry_points.txt"
-
-
-def names(file: Path, value: str, name: str = "diary") -> None:
-    file.write_text(f"[concordance.session_readers]\n{name} = {value}\n")
+    """The entry points of an installed package with a reader."""
+    return install(tmp_path, monkeypatch)
 
 
 def test_a_reader_of_another_package_is_found_and_used(package: Path, tmp_path: Path) -> None:

@@ -291,6 +291,13 @@ def test_what_session_logs_hold_stands_below_the_table() -> None:
     assert not OBEYED.search(out)
 
 
+def test_a_turn_of_a_time_to_come_is_shown_with_that_time() -> None:
+    for ahead, part in ((0, "the last said 0 s ago"), (1, "the last said at 2026-03-01 12:00 UTC")):
+        last = NOW + timedelta(seconds=ahead)
+        found = coverage(scope=Scope.SESSION, turns=1, last_event=last)
+        assert part in shown(print_coverage, [found], now=NOW)
+
+
 def test_a_scope_of_files_says_nothing_of_turns() -> None:
     out = shown(print_coverage, [coverage()], now=NOW)
     assert "turn" not in out
