@@ -60,6 +60,19 @@ _BY_ANOTHER: Final = re.compile(
     r"\b(?:super(?:s|c)ee?ded|replaced|obsoleted|ersetzt|remplacée?|reemplazad[oa])\b.{0,40}"
     r"\b(?:by|with|durch|par|por|of)\b|\bin favou?r of\b"
 )
+# What is under way beside a decision takes nothing from it, until the decision is opened again.
+_UNDER_WAY: Final = re.compile(
+    r"(?:work )?in[ -](?:progress|review|discussion)|under[ -](?:review|discussion)"
+    r"|not yet\b|to be\b|(?:wip|rfc|pending|reviews?)\b"
+)
+_REVIEW_OF: Final = re.compile(
+    rf"reviews?\b(?!\W*(?:since|started|begun|opened|seit)\b)[^(]{{0,60}}{_DATE}"
+)
+_REOPENED: Final = re.compile(
+    r"\b(?:re-?(?:open(?:ed)?|consider(?:ed)?|proposed|submitted|visited)|again|back (?:to|in)"
+    r"|wieder|erneut|de nouveau|de nuevo)\b",
+    re.IGNORECASE,
+)
 _SINCE_THEN: Final = re.compile(r"\b(?:on|since|am|le|el|em)\W*$")
 _HARD_END: Final = re.compile(r"[;|；。]|\.\s")
 
@@ -91,17 +104,37 @@ class _Line:
     days: list[tuple[int, date | None]]
     dates_alone: bool
     end: int
+    under_way: frozenset[int]
 
     def steps(self) -> Iterator[Step]:
         """Each status with its day, which stands before it where the line begins with one."""
-        first = bool(self.days) and bool(self.stated) and self.days[0][0] < self.stated[0][0]
-        ends = [-1, *(place for place, _ in self.stated), self.end]
-        for number, (place, status) in enumerate(self.stated):
-            before = self._first_day(ends[number], place) if first else None
-            yield Step(status, before or self._first_day(place, ends[number + 2]))
+        for number, (_, status) in enumerate(self.stated):
+            at = self._day_of(number)
+            yield Step(status, None if at is None else self.days[at][1])
 
-    def _first_day(self, start: int, end: int) -> date | None:
-        return next((day for at, day in self.days if start < at < end), None)
+    def settle(self) -> None:
+        """Leave out what is under way, with its days."""
+        of_these = {
+            self._day_of(number)
+            for number, (place, _) in enumerate(self.stated)
+            if place in self.under_way
+        }
+        if self.stated and self.under_way.issuperset(place for place, _ in self.stated):
+            self.days = []
+        self.days = [day for number, day in enumerate(self.days) if number not in of_these]
+        self.stated = [one for one in self.stated if one[0] not in self.under_way]
+
+    def _day_of(self, number: int) -> int | None:
+        """Which of the days is that of a status."""
+        first = bool(self.days) and self.days[0][0] < self.stated[0][0]
+        ends = [-1, *(place for place, _ in self.stated), self.end]
+        before = self._first_day(ends[number], ends[number + 1]) if first else None
+        if before is not None and self.days[before][1] is not None:
+            return before
+        return self._first_day(ends[number + 1], ends[number + 2])
+
+    def _first_day(self, start: int, end: int) -> int | None:
+        return next((n for n, (at, _) in enumerate(self.days) if start < at < end), None)
 
 
 def read_status(text: str) -> AdrStatus:
@@ -167,7 +200,16 @@ def _steps(text: str) -> list[Step]:
     return steps
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _lines(text: str) -> list[_Line]:
+    lines = list(_read_lines(text))
+    decided = any(status is not AdrStatus.PROPOSED for line in lines for _, status in line.stated)
+    if decided and not _REOPENED.search(text[:_MOST_CHARACTERS]):
+        for line in lines:
+            line.settle()
+    return lines
+
+
+def _read_lines(text: str) -> Iterator[_Line]:
     value = _BY_NOTHING.sub("", plain(without_links(text[:_MOST_CHARACTERS])))
     if find_dates(value):
         value = _LEFT_OPEN.sub("", value)
@@ -178,7 +220,18 @@ def _lines(text: str) -> Iterator[_Line]:
             (at, day) for at, day in zip(places, days, strict=True) if not _of_another(line[:at])
         ]
         alone = bool(own) and _DATE_ALONE.fullmatch(line.strip()) is not None
-        yield _Line(list(_stated_in(line)), own, alone, len(line))
+        stated = list(_stated_in(line))
+        yield _Line(stated, own, alone, len(line), frozenset(_under_way(line, stated)))
+
+
+def _under_way(line: str, stated: list[tuple[int, AdrStatus]]) -> Iterator[int]:
+    """Where a line says what goes on beside a decision, such as that it is in review."""
+    decided = False
+    for place, status in stated:
+        if status is not AdrStatus.PROPOSED:
+            decided = True
+        elif decided or _UNDER_WAY.match(line, place):
+            yield place
 
 
 def _prepared(line: str) -> tuple[str, list[date | None]]:
@@ -223,6 +276,8 @@ def _stated(statement: str) -> AdrStatus | None:
         status = _stated(_without_lead(statement[partly.end() :]))
         # What is replaced in part holds in the rest.
         return AdrStatus.ACCEPTED if status is AdrStatus.SUPERSEDED else status
+    if _REVIEW_OF.match(statement):
+        return None  # the day of a review to come, or of one that changed nothing
     several = _TWO_WORDS.match(statement)
     if several is not None:
         if several[0].startswith("no longer"):
