@@ -65,14 +65,25 @@ _UNDER_WAY: Final = re.compile(
     r"(?:work )?in[ -](?:progress|review|discussion)|under[ -](?:review|discussion)"
     r"|not yet\b|to be\b|(?:wip|rfc|pending|reviews?)\b"
 )
-_REVIEW_OF: Final = re.compile(
-    rf"reviews?\b(?!\W*(?:since|started|begun|opened|seit)\b)[^(]{{0,60}}{_DATE}"
-)
+_OPENED: Final = r"(?:since|started|begun|opened|seit)\b"
+_REVIEW_OF: Final = re.compile(rf"reviews?\b(?!\W*{_OPENED})[^(]{{0,60}}{_DATE}")
 _REOPENED: Final = re.compile(
     r"\b(?:re-?(?:open(?:ed)?|consider(?:ed)?|proposed|submitted|visited)|again|back (?:to|in)"
     r"|wieder|erneut|de nouveau|de nuevo)\b",
     re.IGNORECASE,
 )
+# A date behind these is that of what is to come, or of a release.
+_TO_COME: Final = re.compile(
+    rf"\b(?:(?<!in[ -])(?<!under[ -])review(?:ed|s)?(?!\W+{_OPENED})"
+    r"|revisit(?:ed|s)?|until|(?<!no longer )valid|due(?! to\b)|deadline"
+    r"|expir(?:es?|ed|y|ing|ation)|removed|removal|eol|eos|sunset"
+    r"|end[ -]of[ -](?:life|support)|next|planned|scheduled|target(?:ed)?|eta|to be"
+    r"|will (?:be|become|end|take|run|go|have)|bis|gültig|fällig|überprüf\w*|jusqu\W?\w*"
+    r"|hasta|até)\b|\bby\W*(?:(?:the )?end of\W*)?$"
+    # Also the name of a person.
+    r"|(?<!by )(?<!and )\btill\s*(?:(?:the )?end of\s*)?$"
+)
+_OF_A_RELEASE: Final = re.compile(r"\b(?:releases?|versions?)\b[^,]*$")
 _SINCE_THEN: Final = re.compile(r"\b(?:on|since|am|le|el|em)\W*$")
 _HARD_END: Final = re.compile(r"[;|；。]|\.\s")
 
@@ -213,14 +224,19 @@ def _read_lines(text: str) -> Iterator[_Line]:
     value = _BY_NOTHING.sub("", plain(without_links(text[:_MOST_CHARACTERS])))
     if find_dates(value):
         value = _LEFT_OPEN.sub("", value)
+    label = ""
     for whole in value.split("\n"):
         line, days = _prepared(whole)
         places = [match.start() for match in re.finditer(_DATE, line)]
+        stated = list(_stated_in(line))
         own = [
-            (at, day) for at, day in zip(places, days, strict=True) if not _of_another(line[:at])
+            (at, day)
+            for at, day in zip(places, days, strict=True)
+            if not _of_another(line[:at])
+            and not _to_come(label, line[_last_before(at, stated) : at])
         ]
         alone = bool(own) and _DATE_ALONE.fullmatch(line.strip()) is not None
-        stated = list(_stated_in(line))
+        label = line if line.rstrip().endswith((":", "：")) else label if not line.strip() else ""
         yield _Line(stated, own, alone, len(line), frozenset(_under_way(line, stated)))
 
 
@@ -252,6 +268,18 @@ def _of_another(before: str) -> bool:
     if _OF_ANOTHER.search(clause):
         return True
     return bool(_BY_ANOTHER.search(clause)) and not _SINCE_THEN.search(clause)
+
+
+def _to_come(label: str, before: str) -> bool:
+    """Whether the day behind some words is that of what is to come; a label may stand above."""
+    clause = label + _HARD_END.split(before)[-1]
+    if _TO_COME.search(clause):
+        return True
+    return bool(_OF_A_RELEASE.search(clause)) and not _SINCE_THEN.search(clause)
+
+
+def _last_before(at: int, stated: list[tuple[int, AdrStatus]]) -> int:
+    return max((place for place, _ in stated if place < at), default=0)
 
 
 def _stated_in(line: str) -> Iterator[tuple[int, AdrStatus]]:

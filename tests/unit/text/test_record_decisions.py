@@ -44,7 +44,7 @@ def under_status(value: str) -> Record:
         ("Review since 2021-01-01", "proposed", NEW_YEAR),
         ("2021-01-01: review", "proposed", NEW_YEAR),
         ("Review", "proposed", None),
-        ("Review 2021-01-01", "unknown", NEW_YEAR),
+        ("Review 2021-01-01", "unknown", None),
     ],
 )
 def test_what_is_under_way_beside_a_decision_takes_nothing_from_it(
@@ -52,3 +52,66 @@ def test_what_is_under_way_beside_a_decision_takes_nothing_from_it(
 ) -> None:
     said = under_status(value)
     assert (said.status.value, said.date) == (status, day)
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        ("Accepted. Review by 2027-01-01", "accepted"),
+        ("Accepted. Review 2022-01-01.", "accepted"),
+        ("Accepted, review on 2027-01-01", "accepted"),
+        ("Accepted, reviewed 2027-01-01", "accepted"),
+        ("Accepted, to be reviewed 2027-01-01", "accepted"),
+        ("Accepted. Next review: 2027-01-01", "accepted"),
+        ("Accepted\n\nNext review:\n2027-01-01", "accepted"),
+        ("Accepted\n\nNext review:\n\n2027-01-01", "accepted"),
+        ("Accepted, revisit 2027-01-01", "accepted"),
+        ("Accepted (valid until 2025-01-01)", "accepted"),
+        ("Accepted until 2025-01-01", "accepted"),
+        ("Accepted until the end of 2025-01-01", "accepted"),
+        ("Accepted (expires: 2025-01-01)", "accepted"),
+        ("Accepted (expiry 1 January 2025)", "accepted"),
+        ("Accepted, will be implemented 2025-01-01", "accepted"),
+        ("Accepted since release 2021.3.1", "accepted"),
+        ("Accepted (version 2021.3.1)", "accepted"),
+        ("Angenommen, gültig bis 01.01.2025", "accepted"),
+        ("Accepté, valable jusqu'au 1 janvier 2025", "accepted"),
+        ("Deprecated, will be removed 2025-01-01", "deprecated"),
+        ("Deprecated (EOL 2025-01-01)", "deprecated"),
+        ("Deprecated (end of life: 2025-01-01)", "deprecated"),
+        ("Proposed, feedback until 2025-01-01", "proposed"),
+        ("Proposed, feedback by 2025-01-01", "proposed"),
+        ("Proposed, decision due 2025-01-01", "proposed"),
+        ("Proposed (deadline: 2025-01-01)", "proposed"),
+        ("Proposed, planned for 2025-01-01", "proposed"),
+    ],
+)
+def test_a_day_of_what_is_to_come_is_not_that_of_the_decision(value: str, status: str) -> None:
+    said = under_status(value)
+    assert (said.status.value, said.date) == (status, None)
+    in_a_line = record(f"# X\n\n* Status: {' '.join(value.split())}\n")
+    assert (in_a_line.status.value, in_a_line.date) == (status, None)
+    dated = under_status(f"2021-01-01: {value}")
+    assert (dated.status.value, dated.date) == (status, NEW_YEAR)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Accepted 2021-01-01, review by 2027-01-01",
+        "Accepted on 2021-01-01 (valid until 2025-01-01)",
+        "Accepted 2021-01-01, active until 2022-01-01",
+        "Reviewed by Ada, accepted 2021-01-01",
+        "Accepted for release 2 on 2021-01-01",
+        "Version 2, accepted 2021-01-01",
+        "Accepted by Ada, Till (2021-01-01)",
+        "Rejected due to cost, 2021-01-01",
+        "No longer valid since 2021-01-01",
+        "In review 2021-01-01",
+        "Under review since 2021-01-01",
+        "Review started 2021-01-01",
+        "Next review: 2027-01-01\n\nAccepted 2021-01-01",
+    ],
+)
+def test_its_own_day_counts_beside_one_to_come(value: str) -> None:
+    assert under_status(value).date == NEW_YEAR
