@@ -59,6 +59,8 @@ _OF_ANOTHER: Final = re.compile(
 _BY_ANOTHER: Final = re.compile(
     r"\b(?:super(?:s|c)ee?ded|replaced|obsoleted|ersetzt|remplacée?|reemplazad[oa])\b.{0,40}"
     r"\b(?:by|with|durch|par|por|of)\b|\bin favou?r of\b"
+    r"|\b(?:deprecated|obsolete|retired|overridden|overruled|succeeded|invalidated)\b.{0,40}"
+    r"\bby\W+(?:the )?(?:(?:adrs?|madrs?|decisions?|records?|rfc)\b|\d)"
 )
 # What is under way beside a decision takes nothing from it, until the decision is opened again.
 _UNDER_WAY: Final = re.compile(

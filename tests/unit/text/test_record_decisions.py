@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from concordance.models import AdrStatus
 from concordance.text.formats import parse
 from concordance.text.records import Record, read_record
 
@@ -115,3 +116,66 @@ def test_a_day_of_what_is_to_come_is_not_that_of_the_decision(value: str, status
 )
 def test_its_own_day_counts_beside_one_to_come(value: str) -> None:
     assert under_status(value).date == NEW_YEAR
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("Deprecated in favor of [2. Use NATS](0002-use-nats.md)", "0002-use-nats.md"),
+        ("Deprecated in favour of ADR 2", "ADR 2"),
+        ("Deprecated on 2021-01-01 in favor of ADR-2", "ADR-2"),
+        ("Deprecated in favor of [Use NATS](use-nats.md)", "use-nats.md"),
+        ("Retired in favor of ADR-2", "ADR-2"),
+        ("Deprecated by [2](0002-x.md)", "0002-x.md"),
+        ("**Deprecated** by [ADR 2](../b/b.md)", "../b/b.md"),
+        ("Deprecated, see ADR-2", "ADR-2"),
+        ("Deprecated. See [2](0002-x.md).", "0002-x.md"),
+        ("Deprecated (see ADR-2)", "ADR-2"),
+        ("Obsolete, see [2](0002-x.md)", "0002-x.md"),
+        ("Overridden by [2](0002-x.md)", "0002-x.md"),
+        ("Overruled by ADR-2", "ADR-2"),
+        ("Succeeded by [2](0002-x.md)", "0002-x.md"),
+        ("Invalidated by ADR-2", "ADR-2"),
+        ("Accepted, then invalidated by ADR-2", "ADR-2"),
+        ("Veraltet zugunsten von ADR 2", "ADR 2"),
+    ],
+)
+def test_other_ways_to_say_what_replaced_it(value: str, wanted: str) -> None:
+    said = under_status(value)
+    assert [one.target or one.text for one in said.superseded_by] == [wanted]
+    assert said.status is AdrStatus.SUPERSEDED
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        ("Deprecated by the new law", AdrStatus.DEPRECATED),
+        ("Deprecated by Ada on 2021-01-01", AdrStatus.DEPRECATED),
+        ("Deprecated by [the vendor](https://example.org/1)", AdrStatus.DEPRECATED),
+        ("Deprecated by RFC 8996", AdrStatus.DEPRECATED),
+        ("Deprecated by 2 votes", AdrStatus.DEPRECATED),
+        ("Deprecated, see [the issue](../issues/5.md)", AdrStatus.DEPRECATED),
+        ("Deprecated in favor of something new", AdrStatus.DEPRECATED),
+        ("Partially deprecated in favor of ADR 2", AdrStatus.DEPRECATED),
+        ("Rejected in favor of ADR-2", AdrStatus.REJECTED),
+        ("Accepted, to be deprecated in favor of ADR-2", AdrStatus.ACCEPTED),
+        ("Not deprecated in favor of ADR-2", AdrStatus.UNKNOWN),
+        ("Overridden by events", AdrStatus.UNKNOWN),
+    ],
+)
+def test_what_is_not_named_as_records_are_replaced_nothing(value: str, status: AdrStatus) -> None:
+    said = under_status(value)
+    assert (said.status, said.superseded_by) == (status, ())
+
+
+def test_the_day_of_what_it_is_deprecated_by_is_not_its_own() -> None:
+    for value in ("Deprecated by ADR-2 (2021-01-01)", "Deprecated in favor of ADR-2 (2021-01-01)"):
+        assert under_status(value).date is None
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "piece", ["deprecated, see ", "deprecated in favor of ", "retired by ADR-2 ", "deprecated  ("]
+)
+def test_hostile_successors_are_read_soon(piece: str) -> None:
+    under_status(piece * (100_000 // len(piece)))
