@@ -17,7 +17,7 @@ from concordance.models import AdrStatus
 from concordance.text.lines import LINE_END
 from concordance.text.markdown import MarkdownDocument, Section
 from concordance.text.record_dates import read_date
-from concordance.text.record_markup import COMMENT, FORMATTING, linked
+from concordance.text.record_markup import COMMENT, FORMATTING, linked, without_struck
 from concordance.text.record_status import read_status
 from concordance.text.record_tables import as_rows, is_table, without_html
 from concordance.text.record_words import FIELDS, INDEX_HEADS, LINK_SECTIONS, META_SECTIONS
@@ -158,7 +158,8 @@ def _first_title_below(document: MarkdownDocument, number: int) -> str:
 
 def _head(text: str, section: Section) -> list[str]:
     lines = islice(_lines(text, section), MOST_HEADER_LINES)
-    return without_html([line[:MOST_VALUE] for line in lines])
+    written = without_struck("\n".join(line[:MOST_VALUE] for line in lines))
+    return without_html(written.split("\n"))
 
 
 def _lines(text: str, section: Section) -> Iterator[str]:

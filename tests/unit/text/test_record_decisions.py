@@ -179,3 +179,47 @@ def test_the_day_of_what_it_is_deprecated_by_is_not_its_own() -> None:
 )
 def test_hostile_successors_are_read_soon(piece: str) -> None:
     under_status(piece * (100_000 // len(piece)))
+
+
+NATS = "[2](0002-use-nats.md)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"## Status\n\n~~Superseded by {NATS}~~\n\nAccepted\n",
+        f"## Status\n\n~~Superseded by\n{NATS}~~\nAccepted\n",
+        f"## Status\n\nAccepted ~~supersedes {NATS}~~\n",
+        f"## Status\n\n<del>Superseded by {NATS}</del>\n\nAccepted\n",
+        f"## Status\n\n<del>\nSuperseded by {NATS}\n</del>\n\nAccepted\n",
+        f"## Status\n\n<s class='x'>Superseded by <b>{NATS}</b></s> Accepted\n",
+        f"## Status\n\n<STRIKE>Superseded by {NATS}</STRIKE><br>Accepted\n",
+        f"## Status\n\n- [ ] Superseded by {NATS}\n- [x] Accepted\n",
+        f"* Status: accepted\n* Superseded by: ~~{NATS}~~\n",
+        f"* Status: accepted\n* Superseded by: <del>{NATS}</del>\n",
+        f"* ~~Status: superseded by {NATS}~~\n* Status: accepted\n",
+        f"~~This ADR is superseded by {NATS}~~\n\nStatus: accepted\n",
+        f"<del>\nSuperseded by {NATS}\n</del>\n\nStatus: accepted\n",
+        f"Status: accepted\n\n## Links\n\n* ~~Superseded by {NATS}~~\n* <s>Replaces {NATS}</s>\n",
+    ],
+)
+def test_what_is_struck_out_names_no_record(text: str) -> None:
+    said = record(f"# X\n\n{text}\n## Context\n\nText.\n")
+    assert (said.status, said.superseded_by, said.supersedes) == (AdrStatus.ACCEPTED, (), ())
+
+
+def test_what_stands_beside_struck_words_counts() -> None:
+    for value in (
+        f"Superseded by ~~[1](0001-x.md)~~ {NATS}",
+        f"~~Accepted~~\n\nSuperseded by {NATS}",
+        f"~~Accepted\n\nSuperseded by {NATS}\n\nfor good~~",
+    ):
+        assert [one.target for one in under_status(value).superseded_by] == ["0002-use-nats.md"]
+    people = record("# X\n\n* Status: accepted\n* Deciders: <del>Ada</del> Grace\n")
+    assert people.deciders == ("Grace",)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("piece", ["~~a", "~~x~", "<s>", "<del>a", "<s>x</", "<del>~~"])
+def test_hostile_struck_words_are_read_soon(piece: str) -> None:
+    under_status(piece * (100_000 // len(piece)))
