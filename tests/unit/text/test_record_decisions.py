@@ -223,3 +223,54 @@ def test_what_stands_beside_struck_words_counts() -> None:
 @pytest.mark.parametrize("piece", ["~~a", "~~x~", "<s>", "<del>a", "<s>x</", "<del>~~"])
 def test_hostile_struck_words_are_read_soon(piece: str) -> None:
     under_status(piece * (100_000 // len(piece)))
+
+
+NINTH = "[ADR-9](0009-x.md)"
+
+
+@pytest.mark.parametrize(
+    "banner",
+    [
+        f"> **Note**: This ADR has been superseded by {NINTH}",
+        f"> **Note:** this ADR has been superseded by {NINTH}",
+        f"**NOTE:** this ADR was superseded by {NINTH}",
+        f"> *Note*: Superseded by {NINTH}",
+        f"Note that this decision was superseded by {NINTH}",
+        f"> \u26a0\ufe0f Superseded by {NINTH}",
+        f"> **\u26a0\ufe0f SUPERSEDED** by {NINTH}",
+        f":warning: **Superseded by {NINTH}**",
+        f"- \u26d4 Replaced by {NINTH}",
+        f"> [!IMPORTANT] Superseded by {NINTH}",
+        f"> [!IMPORTANT]\n> Superseded by {NINTH}",
+        f"**Important!** Superseded by {NINTH}",
+        f"Update (2021-01-02): this ADR is superseded by {NINTH}",
+        f"**Update 2021-01-02**: superseded by {NINTH}",
+        f"> **Warning** \u2013 this ADR is deprecated in favor of {NINTH}",
+    ],
+)
+def test_a_banner_on_what_replaced_it(banner: str) -> None:
+    for text in (f"{banner}\n\nStatus: accepted", f"* Status: accepted\n\n{banner}"):
+        said = record(f"# X\n\n{text}\n\n## Context\n\nText.\n")
+        assert [one.target for one in said.superseded_by] == ["0009-x.md"]
+        assert said.status is AdrStatus.SUPERSEDED
+
+
+@pytest.mark.parametrize(
+    "banner",
+    [
+        f"Note: not superseded by {NINTH}",
+        f"Note: Kafka was superseded by {NINTH}",
+        f"> **Note**: this decision will be superseded by {NINTH}",
+        "Warning: replaced by hand",
+    ],
+)
+def test_a_banner_that_is_denied_or_of_another_names_nothing(banner: str) -> None:
+    said = record(f"# X\n\n{banner}\n\nStatus: accepted\n")
+    assert (said.status, said.superseded_by) == (AdrStatus.ACCEPTED, ())
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("piece", ["> ", ":a:", "note: ", "[!note]", "**", "note ("])
+def test_hostile_banners_are_read_soon(piece: str) -> None:
+    line = (piece * 4_000)[:3_900]
+    record("# X\n\n" + f"{line}\n" * 80)
