@@ -43,6 +43,10 @@ _STEPS: Final = re.compile(r"→|=>|->|\bthen\b|\d|\ue001")
 _MOST_STATES_AT_ONCE: Final = 2
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BETWEEN_NAMES: Final = re.compile(r"\s*(?:[,;\n、，；]|\s(?:and|und|et|y|&)\s)\s*")
+_BETWEEN_LAST_FIRST: Final = re.compile(r"\s*[;；\n]\s*")
+_IN_BRACKETS: Final = re.compile(r"\([^()\n]{0,200}\)")
+_NOBODY: Final = frozenset({"tbd", "tba", "n/a", "none", "nobody", "unknown", "todo"})
+_BEFORE_A_DAY: Final = re.compile(r"[\s,(]*(?:\b(?:on|at|am|le|el|em|since|dated?)\b)?[\s:]*$")
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 MOST_DECIDERS: Final = 50
 _MOST_CHARACTERS: Final = 4_000
@@ -325,10 +329,34 @@ def _stated(statement: str) -> AdrStatus | None:
 def read_names(text: str) -> tuple[str, ...]:
     """The people of a value, as written: links without their address, each once."""
     lines = [_BULLET.sub("", line) for line in COMMENT.sub("", text).splitlines()]
-    value = plain("\n".join(lines)).strip("[]() \t\n")
+    value = plain("\n".join(lines)).strip("[] \t\n")
+    if _IN_BRACKETS.fullmatch(value):
+        value = value[1:-1]
     names: dict[str, None] = {}
-    for name in _BETWEEN_NAMES.split(value):
-        cleaned = " ".join(name.strip(" .\t-").split())
+    for name in _apart(value):
+        cleaned = " ".join(_undated(name).strip(" .\t-").split())
+        if cleaned.casefold() in _NOBODY:
+            continue
         if cleaned and re.search(r"[^\W_]", cleaned) and not cleaned.startswith("list everyone"):
             names.setdefault(cleaned[:200])
     return tuple(names)[:MOST_DECIDERS]
+
+
+def _apart(value: str) -> Iterator[str]:
+    """Names apart: at semicolons alone where there are any, as in `Smith, John; Doe, Jane`."""
+    # As long as it was, so that places are the same.
+    bare = _IN_BRACKETS.sub(lambda match: "x" * len(match[0]), value)
+    between = _BETWEEN_LAST_FIRST if re.search("[;；]", bare) else _BETWEEN_NAMES
+    end = 0
+    for match in between.finditer(bare):
+        yield value[end : match.start()]
+        end = match.end()
+    yield value[end:]
+
+
+def _undated(name: str) -> str:
+    """A name without the day that stands behind it."""
+    written = find_dates(name)
+    if not written or name[written[-1].end :].strip(" ).]"):
+        return name
+    return _BEFORE_A_DAY.sub("", name[: written[-1].start])

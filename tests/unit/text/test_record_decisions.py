@@ -274,3 +274,22 @@ def test_a_banner_that_is_denied_or_of_another_names_nothing(banner: str) -> Non
 def test_hostile_banners_are_read_soon(piece: str) -> None:
     line = (piece * 4_000)[:3_900]
     record("# X\n\n" + f"{line}\n" * 80)
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("Smith, John; Doe, Jane", ("Smith, John", "Doe, Jane")),
+        ("Ada; Grace", ("Ada", "Grace")),
+        ("Alice (PM), Bob (Dev, Lead)", ("Alice (PM)", "Bob (Dev, Lead)")),
+        ("(Ada, Grace)", ("Ada", "Grace")),
+        ("TBD", ()),
+        ("n/a", ()),
+        ("-", ()),
+        ("the architecture board, on 2021-01-02", ("the architecture board",)),
+        ("the architecture board (2021-01-02)", ("the architecture board",)),
+        ("Ada, Grace, 2 January 2021", ("Ada", "Grace")),
+    ],
+)
+def test_names_of_deciders(value: str, names: tuple[str, ...]) -> None:
+    assert record(f"# X\n\n* Status: accepted\n* Deciders: {value}\n").deciders == names
