@@ -37,7 +37,7 @@ _LEADING: Final = re.compile(
 )
 _SPLIT: Final = r"[\n;,|；、，。]|\.(?=\s|$)|→|=>|->|—|–|\s-\s|\s/\s|(?<=\w)/(?=\w)|\s>\s"
 _STATEMENT: Final = re.compile(rf"(?:(?!{_SPLIT}).)+")
-_SIGNS: Final = re.compile(r"^[\W_]+")
+_SIGNS: Final = re.compile(r"^(?::[a-z0-9+-]{1,30}_[a-z0-9_+-]{1,30}:|[\W_])+")
 _ALTERNATIVES: Final = re.compile(r"[|/…]")
 _STEPS: Final = re.compile(r"→|=>|->|\bthen\b|\d|\ue001")
 _MOST_STATES_AT_ONCE: Final = 2

@@ -293,3 +293,8 @@ def test_hostile_banners_are_read_soon(piece: str) -> None:
 )
 def test_names_of_deciders(value: str, names: tuple[str, ...]) -> None:
     assert record(f"# X\n\n* Status: accepted\n* Deciders: {value}\n").deciders == names
+
+
+def test_the_name_of_an_emoji_before_a_status_is_a_sign() -> None:
+    assert under_status(":white_check_mark: Accepted").status is AdrStatus.ACCEPTED
+    assert record("# X\n\n* Status: :no_entry_sign: Rejected\n").status is AdrStatus.REJECTED
