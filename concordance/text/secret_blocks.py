@@ -44,6 +44,7 @@ _EDGE: Final = re.compile(
 _MOST_BETWEEN: Final = 65_536
 _RUN: Final = re.compile(r"[A-Za-z0-9+/]{10,}+={0,2}")
 _LEAST_KEY: Final = 30
+_LEAST_LINE: Final = 10
 _MOST_LINES: Final = 1_000
 _LONGEST_LINE: Final = 1_000
 _BASE64: Final = string.ascii_letters + string.digits + "+/"
@@ -120,10 +121,12 @@ def _lines_after(text: str, header: re.Match[str], limit: int) -> Iterator[tuple
         stop = text.find("\n", start, start + _LONGEST_LINE)
         stop = min(len(text), start + _LONGEST_LINE) if stop < 0 else stop
         run = _run_of(text[start:stop], prefix)
-        if run is None:
+        if run is None or not (_goes_on(run, body) or _is_end(run)):
+            break
+        last = start + text[start:stop].rindex(run) + len(run)
+        if not _goes_on(run, body):
             break
         body.append(run)
-        last = start + text[start:stop].rindex(run) + len(run)
         start = stop + 1
     if _is_key("\n".join(body)):
         yield header.start(), last
@@ -139,13 +142,24 @@ def _lines_before(text: str, footer: re.Match[str]) -> Iterator[tuple[int, int]]
         start = text.rfind("\n", max(0, stop - _LONGEST_LINE), stop) + 1
         start = start or max(0, stop - _LONGEST_LINE)
         run = _run_of(text[start:stop], prefix)
-        if run is None:
+        if run is None or not (_goes_on(run, body[1:]) or not body):
             break
         body.append(run)
         first = start + text[start:stop].rindex(run)
         stop = start - 1
     if _is_key("\n".join(body)):
         yield first, footer.end()
+
+
+def _goes_on(run: str, body: list[str]) -> bool:
+    """Whether a run is a line of a key, and no word: it is mixed, or as long as the one beside."""
+    same = bool(body) and len(run) == len(body[-1])
+    return len(run) >= _LEAST_LINE and (same or _is_mixed(run))
+
+
+def _is_end(run: str) -> bool:
+    """Whether a short run is a key's last line, and no word."""
+    return any(c.isdigit() or c in "+/=" for c in run)
 
 
 def _prefix(text: str, position: int) -> str:

@@ -21,6 +21,7 @@ from typing import Final
 
 from concordance.text.secret_blocks import private_keys
 from concordance.text.secret_formats import formatted, is_filler
+from concordance.text.secret_lines import values_of_lines
 from concordance.text.secret_placeholders import is_plain
 from concordance.text.secret_places import placed_secrets
 from concordance.text.secret_values import assigned_values
@@ -54,6 +55,7 @@ def find_secrets(text: str) -> Iterator[Found]:
     yield from _url_passwords(text)
     yield from _headers(text)
     yield from starmap(Found, placed_secrets(text))
+    yield from starmap(Found, values_of_lines(text))
     yield from starmap(Found, assigned_values(text))
 
 
