@@ -144,6 +144,7 @@ def _named(passwords: str, secrets: str) -> re.Pattern[str]:
         (?:(?P<password>{passwords})|(?P<secret>{secrets}))
         {_QUALIFIER}
         (?![A-Za-z0-9_-])[\\"'`\]*_]{{0,4}}
+        (?:[ ]\[[^\[\]\r\n]{{0,40}}\](?=:))?
         (?P<sign>{_SIGNS})
         {_VALUES}
         """

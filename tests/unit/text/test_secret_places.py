@@ -317,3 +317,50 @@ def test_lines_of_a_block_of_yaml_are_taken_one_by_one() -> None:
     done = SCRUBBER.text(text)
     mark = "[secret: secret value]"
     assert done == f"secrets:\n  token: |\n    {mark}\n    {mark}\n    plain words stay\n  a: b\n"
+
+
+AWS_ID = "AK" + "IA" + "Q3E7R2T5Y4U6I2O7"
+AWS_SECRET = "wJ3al/rXUt" + Keys(9).of(30)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"AWS Access Key ID [None]: {AWS_ID}\nAWS Secret Access Key [None]: {{}}\nDefault region:",
+        "AWS Secret Access Key [****************ABCD]: {}\n",
+        f"Access key ID,Secret access key\r\n{AWS_ID},{{}}\r\n",
+        f"{AWS_ID} / {{}}",
+        f"{AWS_ID}:{{}}",
+        f"{AWS_ID}\n{{}}\n",
+        f"Access key\n{AWS_ID}\n\nSecret\n{{}}\n",
+        "Secret access key\n{}\n",
+        "| Access key | Secret access key |\n|---|---|\n| (mine) | {} |\n",
+        f"User,Key,Secret access key\nme,{AWS_ID},{{}},x",
+        "of [secret: aws access key] it is {}.",
+    ],
+)
+def test_a_secret_of_aws_is_told_by_what_stands_beside_it(text: str) -> None:
+    done = SCRUBBER.text(text.format(AWS_SECRET))
+    assert AWS_SECRET not in done
+    assert AWS_ID not in done
+    before, _, after = text.replace(AWS_ID, "[secret: aws access key]").partition("{}")
+    assert done.startswith(before)
+    assert done.endswith(after)
+
+
+def test_passwords_are_told_behind_a_default_in_brackets() -> None:
+    replaced("Password [none]: {}", PASSWORD)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[secret: aws access key] in 9befc2b8928a9426501d3bf62f72849d5cbcd5a3",
+        "The secret access key\nis in src/main/resources/ExampleOfAFolderWithName.",
+        f"the secret access key\n\n\n\n\n{AWS_SECRET}",
+        "password [optional]: string",
+        "secret access key " + "x" * 40,
+    ],
+)
+def test_what_stands_beside_a_key_of_aws_stays(text: str) -> None:
+    assert SCRUBBER.text(text) == text
