@@ -19,6 +19,8 @@ _COLOUR: Final = (
 _CHARACTER: Final = (
     r"(?<!\\)\\++(?:u(?P<four>[0-9A-Fa-f]{4})|u\{(?P<any>[0-9A-Fa-f]{1,6})\}"
     r"|x(?P<two>[0-9A-Fa-f]{2})|(?P<octal>[0-3][0-7]{2}))"
+    # Signs that Markdown would take for its own.
+    r"|\\(?P<sign>[_~*.-])"
 )
 _ESCAPE: Final = re.compile(rf"(?P<colours>(?:{_COLOUR})++)|{_CHARACTER}")
 _SIGNS: Final = ("\x1b", "\u241b", "^[", "`e", "\\", "m")
@@ -74,6 +76,8 @@ def _shown(match: re.Match[str]) -> str:
             match.string[match.end() : match.end() + 1],
         )
         return " " if all(c.isalnum() for c in beside) else ""
+    if match["sign"] is not None:
+        return match["sign"]
     digits = match["four"] or match["any"] or match["two"]
     code = int(match["octal"], 8) if digits is None else int(digits, 16)
     return chr(code) if code <= _LAST and code not in _SURROGATES else " "
