@@ -143,7 +143,6 @@ _FORMATS: Final = (
     ),
     _format("laravel key", "base64:", r"base64:(?P<key>[A-Za-z0-9+/]{43}=)(?![A-Za-z0-9+/=])"),
     _format("vercel token", "vcp_", r"vcp_[A-Za-z0-9]{24,64}+(?![\w-])"),
-    _format("pulumi token", "pul-", r"pul-[0-9a-f]{40}(?![\w-])"),
     _format("heroku key", "HRKU-", r"HRKU-[\w-]{36,80}+"),
     _format("airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     _format("langsmith key", "lsv2_", r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),

@@ -382,7 +382,6 @@ HEX = "0123456789abcdef"
         "EA" + "AC" + Keys(18).of(180),
         "access" + "_token$production$" + Keys(19).of(16, HEX) + "$" + Keys(20).of(32, HEX),
         "vc" + "p_" + Keys(21).of(56),
-        "pu" + "l-" + Keys(22).of(40, HEX),
         "HR" + "KU-" + Keys(23).of(60),
         "pa" + "t" + Keys(24).of(14) + "." + Keys(25).of(64, HEX),
         "ls" + "v2_pt_" + Keys(26).of(32, HEX) + "_" + Keys(27).of(10, HEX),
