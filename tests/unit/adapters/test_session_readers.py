@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from concordance.adapters.log_folder import list_logs
 from concordance.adapters.session_readers import check_format, known_readers
 from concordance.errors import SettingsError
-from concordance.sessions.reader import LogContext
-from concordance.sessions.registry import BUILT_IN, read
+from concordance.sessions.events import LogContent
+from concordance.sessions.reader import LogContext, NotThisFormat, Reader
+from concordance.sessions.registry import BUILT_IN, by_name, read
 from concordance.settings import SessionSource
+from tests.session_logs import EXAMPLES
 from tests.session_package import MODULE, install, names
 
 
@@ -69,3 +73,53 @@ def test_a_format_without_a_reader_is_refused_with_those_there_are() -> None:
     check_format("codex", known_readers())
     with pytest.raises(SettingsError, match="Known are aider, chatgpt, claude-code"):
         check_format("otter", known_readers())
+
+
+def failing(**parts: Any) -> dict[str, Reader]:
+    reader = Reader(
+        "diary", "diaries", ("**/*.diary",), lambda _: True, lambda _, __: LogContent(())
+    )
+    return {**by_name(), "diary": replace(reader, **parts)}
+
+
+def events(given: Any) -> Any:
+    return given and (given,)
+
+
+def boom(*_: object) -> bool:
+    raise ValueError("boom " + "gh" + "p_" + "k" * 30)
+
+
+@pytest.mark.parametrize("named", [None, "diary"])
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"read": boom}, "reader diary failed: ValueError"),
+        ({"read": lambda _, __: None}, "reader diary gave something else"),
+        (
+            {"read": lambda _, __: LogContent(events("x"))},
+            "something else than events",
+        ),
+        ({"read": lambda _, __: LogContent(events(None))}, "reader diary failed: TypeError"),
+    ],
+)
+def test_a_failing_reader_refuses_its_log_without_its_words(
+    parts: dict[str, Any], reason: str, named: str | None
+) -> None:
+    with pytest.raises(NotThisFormat) as refused:
+        read(b"me: Why?\n", LogContext("x.diary"), failing(**parts), named)
+    assert reason in str(refused.value)
+    assert "boom" not in str(refused.value)
+    assert refused.value.__context__ is None
+    assert refused.value.__cause__ is None
+
+
+def test_a_reader_that_fails_to_recognise_lets_the_others_be_asked() -> None:
+    readers = failing(recognises=boom)
+    with pytest.raises(NotThisFormat, match="reader diary failed: ValueError") as refused:
+        read(b"me: Why?\n", LogContext("x.diary"), readers)
+    assert "boom" not in str(refused.value)
+    other = replace(readers["diary"], name="other", recognises=lambda _: True)
+    assert read(b"me: Why?\n", LogContext("x"), readers | {"other": other})[0] == "other"
+    for example in EXAMPLES:
+        assert read(example.data, LogContext(example.name), readers)[0] == example.format
