@@ -36,7 +36,7 @@ from concordance.errors import (
     UnknownProject,
 )
 from concordance.sessions.reader import Reader
-from concordance.settings import Configuration, Project, Settings
+from concordance.settings import SLUG, Configuration, Project, Settings
 from concordance.text.scrubbing import Scrubber
 
 EMBEDDED_DATABASE = "concordance"
@@ -153,6 +153,13 @@ def configured_project(configuration: Configuration, slug: str) -> Project:
     """
     project = configuration.project(slug)
     if project is None:
+        if not SLUG.fullmatch(slug):
+            # It is not repeated: it may be an address, with a token in it.
+            raise UnknownProject(
+                "there is no project of the name given, and none can have it",
+                hint="Give a slug, such as 'concordance projects list' shows; an address belongs "
+                f"into {configuration.settings.projects_file}",
+            )
         known = ", ".join(p.slug for p in configuration.projects[:10]) or "none"
         raise UnknownProject(
             f"there is no project '{slug}'",

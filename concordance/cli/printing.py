@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
@@ -132,7 +132,9 @@ def age(moment: datetime | None, now: datetime) -> str:
     """How long ago, in the largest unit that says something; never less than nothing."""
     if moment is None:
         return "never"
-    seconds = max(0, int((now - moment).total_seconds()))
+    # Within one zone Python subtracts what the clocks on the wall show.
+    passed = now.astimezone(UTC) - moment.astimezone(UTC)
+    seconds = max(0, int(passed.total_seconds()))
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length:
             return f"{seconds // length} {unit} ago"
