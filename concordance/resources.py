@@ -196,7 +196,12 @@ def open_resources(
         raise
     mirror = HistoryMirror(
         settings.home / "repositories",
-        policy=GitPolicy(settings.allowed_schemes, settings.git_timeout_seconds),
+        policy=GitPolicy(
+            settings.allowed_schemes,
+            settings.git_timeout_seconds,
+            fetch_bytes=settings.max_fetch_bytes,
+            memory_bytes=settings.git_memory_bytes,
+        ),
         environment=git_environment(environment),
     )
     return Resources(
