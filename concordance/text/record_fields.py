@@ -55,7 +55,7 @@ _RST_FIELD: Final = re.compile(
     r"\s*(?:[-*]\s+)?:(?P<key>[^\W\d_][\w \-]{0,30}):(?:\s+(?P<value>.*))?$"
 )
 _INNER: Final = re.compile(
-    r"(?:\s*[|·•;；｜，]\s*|\s+(?=\*\*|__|[^\W\d_]{1,10}：)|<br\s*/?>)"
+    r"(?:(?<!\s)\s*[|·•;；｜，]\s*|(?<!\s)\s+(?=\*\*|__|[^\W\d_]{1,10}：)|<br\s*/?>)"
     r"(?=[*_]{0,2}(?P<key>[^\W\d_][\w \-]{0,30}?)[*_]{0,2}\s*[:：])"
 )
 _STRONG: Final = re.compile(r"</?(?:b|strong)\b[^<>]*>", re.IGNORECASE)
@@ -80,7 +80,9 @@ _VERB: Final = re.compile(
     r"[,.]?\s+(?:by|in favou?r|see)\b)",
     re.IGNORECASE,
 )
-_TITLE_NUMBER: Final = re.compile(r"^[\d.]+\s+|[\s:：]+$|^[\W_]+")
+_TITLE_NUMBER: Final = re.compile(r"^[\d.]+\s+|(?<![\s:：])[\s:：]+$|^[\W_]+")
+_WIDEST: Final = 200
+_WIDE: Final = re.compile(rf"[^\S\r\n]{{{_WIDEST + 1},}}")
 _YAML: Final = re.compile(
     r"(?P<key>\"[^\"]{1,80}\"|'[^']{1,80}'|[\w.$/][^:=\r\n]{0,79}?)"
     r"[ \t]*[:=](?:[ \t]+(?P<value>.*)|[ \t]*)$"
@@ -189,7 +191,8 @@ def _lines(text: str, section: Section) -> Iterator[str]:
             written = COMMENT.sub("", written)
         elif block.kind == "other" and written.startswith(".."):
             continue  # a comment, or the target of a link
-        lines = LINE_END.split(written)
+        # No column is that far off, and patterns would walk such a run from each of its places.
+        lines = LINE_END.split(_WIDE.sub(" " * _WIDEST, written))
         lines = lines if lines[-1] else lines[:-1]
         yield from as_rows(lines[:MOST_HEADER_LINES], above)
         above = lines[-1] if lines else ""

@@ -19,6 +19,7 @@ from concordance.text.record_words import ABOUT_ITSELF, NOTHING
 MOST_REFERENCES: Final = 50
 _MOST_TITLE: Final = 200
 _MOST_CHARACTERS: Final = 20_000
+_WIDE: Final = re.compile(r"\s{20,}")
 
 _BY: Final = (
     r"super(?:s|c)ee?ded|replaced|obsoleted|supplanted|ersetzt|abgelöst|remplacée?|reemplazad[oa]"
@@ -127,7 +128,7 @@ class Reference:
 
 def superseded_by(text: str) -> tuple[Reference, ...]:
     """What a value says stands in the record's place; what replaces it in part is not meant."""
-    text = COMMENT.sub("", text[:_MOST_CHARACTERS])
+    text = _readable(text)
     found = _after(text, _SUPERSEDED_BY)
     for reference in (*_after(text, _SUPERSEDED_SEE), *_verb_last(text)):
         if reference.target or _NAMED.match(reference.text):
@@ -140,7 +141,7 @@ def superseded_by(text: str) -> tuple[Reference, ...]:
 
 def supersedes(text: str) -> tuple[Reference, ...]:
     """What a value says the record replaces, as a whole."""
-    return tuple(_after(COMMENT.sub("", text[:_MOST_CHARACTERS]), _SUPERSEDES))[:MOST_REFERENCES]
+    return tuple(_after(_readable(text), _SUPERSEDES))[:MOST_REFERENCES]
 
 
 def _of_a_record(reference: Reference) -> bool:
@@ -153,7 +154,16 @@ def _of_a_record(reference: Reference) -> bool:
 
 def references(text: str) -> tuple[Reference, ...]:
     """All records that a value lists, such as that of the field `Supersedes`."""
-    return tuple(_listed(COMMENT.sub("", text[:_MOST_CHARACTERS]).strip(), 0))[:MOST_REFERENCES]
+    return tuple(_listed(_readable(text).strip(), 0))[:MOST_REFERENCES]
+
+
+def _readable(text: str) -> str:
+    """What is looked at of a value: no comment, and no run of white space that is walked again."""
+    return _WIDE.sub(_narrowed, COMMENT.sub("", text[:_MOST_CHARACTERS]))
+
+
+def _narrowed(run: re.Match[str]) -> str:
+    return "\n\n" if "\n" in run[0] else " "
 
 
 def _after(text: str, verb: re.Pattern[str]) -> dict[Reference, None]:

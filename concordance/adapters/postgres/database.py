@@ -232,8 +232,9 @@ class Database:
 
 
 def _options(given: str | int | None) -> str:
-    """Server options of each session: times in UTC, and the caller's own after ours."""
-    return f"-c timezone=UTC -c client_min_messages=warning {given or ''}".strip()
+    """Server options of each session: the caller's own, but for times, which are in UTC."""
+    # Of two settings of one name the later one counts.
+    return f"-c client_min_messages=warning {given or ''} -c timezone=UTC"
 
 
 def _check(connection: Connection, target: str) -> ServerFacts:

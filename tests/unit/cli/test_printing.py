@@ -157,7 +157,7 @@ def test_hits_are_shown_with_their_citation_and_first_lines() -> None:
     assert "confidence 0.71" in page
     assert "a:session s\ufffd#e" in page
     assert "agent, 2026-03-01 12:00 UTC" in page
-    assert re.search(rf"^ +line {SHOWN_LINES} *$", page, re.MULTILINE)
+    assert re.search(rf"^  > line {SHOWN_LINES} *$", page, re.MULTILINE)
     assert f"line {SHOWN_LINES + 1}" not in page
     assert "--full shows the whole passage" in page
     assert f"line {SHOWN_LINES + 3}" in shown(print_answer, answer(hit(FILE, many)), full=True)
@@ -270,6 +270,15 @@ def test_json_is_one_document(
     else:
         assert parsed["project"] == expected
         assert parsed["last_attempt"] == "2026-03-01T12:00:00Z"
+
+
+def test_json_holds_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"{LINK} \x9b2J \x7f \u202e \u2066 \u2028 é 中 \x85"
+    print_json({"said": text})
+    out = capsys.readouterr().out
+    assert not OBEYED.search(out)
+    assert json.loads(out) == {"said": text}
+    assert "é 中" in out
 
 
 # --- session logs ----------------------------------------------------------------------------
