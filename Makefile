@@ -11,7 +11,7 @@ export DO_NOT_TRACK := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check bench format lock clean
+.PHONY: demo test check bench fuzz format lock clean
 
 demo: .venv/runtime
 	@$(BIN)/concordance demo
@@ -29,6 +29,13 @@ check: .venv/dev
 
 bench: .venv/dev
 	@$(BIN)/python -m benchmarks.pipeline
+
+# Some minutes; the same seed makes the same again.
+SEED ?= $(shell date +%s)
+EXAMPLES ?= 2000
+fuzz: .venv/dev
+	@echo "SEED=$(SEED) EXAMPLES=$(EXAMPLES)"
+	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/fuzz -o python_files='fuzz_*.py' -o timeout=1800 --hypothesis-seed=$(SEED)
 
 format: .venv/dev
 	$(BIN)/ruff format .

@@ -1,6 +1,7 @@
 """Where a passage stands, and how fresh what was searched is, as an answer shows them.
 
-What belongs here: from stored rows to the typed origins that callers see.
+What belongs here: from stored rows to the typed origins that callers see, and back from a citation
+of a turn.
 """
 
 from __future__ import annotations
@@ -20,6 +21,15 @@ from concordance.models import (
     SessionOrigin,
 )
 from concordance.text.scrubbing import has_mark
+
+SESSION = "session "  # what a citation of a turn begins with, after the project
+MOST_READINGS = 20
+
+
+def turns_cited(turn: str) -> list[tuple[str, str]]:
+    """What `ID#EVENT` may name, the longest id of a session first: each of the two may hold a #."""
+    ends = [number for number, letter in enumerate(turn) if letter == "#"][:MOST_READINGS]
+    return [(turn[:end], turn[end + 1 :]) for end in reversed(ends)]
 
 
 def file_origin(p: legs.StoredPassage, record: RecordState | None = None) -> FileOrigin:

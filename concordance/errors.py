@@ -14,9 +14,10 @@ class ConcordanceError(Exception):
     """The root of the tree: something went wrong that a person can act on."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint)
-        self.message = message
-        self.hint = hint
+        # A name that a caller gave may hold what no terminal, log or database takes.
+        self.message = _encodable(message)
+        self.hint = None if hint is None else _encodable(hint)
+        super().__init__(self.message, self.hint)
 
     def __str__(self) -> str:
         return f"{self.message}. {self.hint}" if self.hint else self.message
@@ -26,6 +27,10 @@ class ConcordanceError(Exception):
         self.message = scrubbed(self.message)
         self.hint = None if self.hint is None else scrubbed(self.hint)
         self.args = (self.message, self.hint)
+
+
+def _encodable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
 
 
 class Retryable(ConcordanceError):

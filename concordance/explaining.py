@@ -9,6 +9,7 @@ from pathlib import Path
 from concordance.adapters.git import TreeEntry
 from concordance.adapters.postgres import coverage, documents, projects
 from concordance.adapters.postgres.session_logs import stored_logs
+from concordance.citing import SESSION, turns_cited
 from concordance.errors import ConcordanceError, SourceError
 from concordance.following import log_path
 from concordance.indexing.build import storable_name
@@ -18,7 +19,7 @@ from concordance.indexing.logs import LogState
 from concordance.indexing.plan import skipped_by
 from concordance.indexing.scopes import Placed, place
 from concordance.listing import list_sources
-from concordance.models import DocumentStatus, Explanation, Scope
+from concordance.models import DocumentStatus, Explanation, Scope, stored_path
 from concordance.reading import read_adr_folder, readable_name
 from concordance.resources import Resources
 from concordance.settings import Project
@@ -30,8 +31,6 @@ _LINES_OF = re.compile(
     r"(?P<path>.*[^:#@])(?::\d{1,9}(?:-\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?)(?:@[0-9A-Fa-f]{7,64})?",
     re.DOTALL,
 )
-_SESSION = "session "
-MOST_READINGS = 20
 MOST_DETAILS = 20
 
 KINDS: tuple[Kind, ...] = ("file", "session")
@@ -90,11 +89,9 @@ def _find(
 def _cited(slug: str, text: str) -> list[str]:
     """The names that a citation may be of: `path:1-9@commit`, or `session ID#EVENT`."""
     place = text.removeprefix(f"{slug}:")
-    session = place.startswith(_SESSION)
-    turn = place.removeprefix(_SESSION) if session else place
-    # An event's id may hold a #, a session's as well.
-    ends = [number for number, letter in enumerate(turn) if letter == "#"][:MOST_READINGS]
-    sessions = [turn, *(turn[:end] for end in reversed(ends))]
+    session = place.startswith(SESSION)
+    turn = place.removeprefix(SESSION) if session else place
+    sessions = [turn, *(name for name, _ in turns_cited(turn))]
     if session:
         return sessions
     found = _LINES_OF.fullmatch(place)
@@ -251,9 +248,8 @@ def _absent(placed: Placed, entry: TreeEntry | None, commit: str | None, *, look
 
 
 def _as_stored(path: str) -> str:
-    """A path as the rows have it: bytes that are not UTF-8 are escaped, and no row holds a NUL."""
-    data = path.encode("utf-8", errors="surrogateescape")
-    return data.decode("utf-8", errors="backslashreplace").replace("\0", "\ufffd")
+    """A path as the rows have it: none holds a NUL."""
+    return stored_path(path).replace("\0", "\ufffd")
 
 
 def _indexed_commit(resources: Resources, slug: str) -> str | None:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 
 from concordance.adapters import log_folder
 from concordance.adapters.log_folder import LogFile
 from concordance.adapters.postgres.session_logs import stored_logs
 from concordance.adapters.unpacking import SUFFIX, Damaged
+from concordance.errors import SettingsError
 from concordance.indexing.build import session_document, storable_name
+from concordance.indexing.counting import counted
 from concordance.indexing.documents import Document
 from concordance.indexing.logs import (
     LogState,
@@ -50,6 +53,8 @@ from concordance.text.scrubbing import Scrubber, has_mark
 # Of logs that share sessions so much is kept while those are put together, in bytes as they lie.
 KEPT_BYTES = 32 * 1024 * 1024
 SESSIONS_AT_ONCE = 200
+QUERY_FORMAT = "query"
+LINKED = "a link, which is not followed below a source; name what it leads to as a source"
 
 Parts = Mapping[str, tuple[Sequence[Event], Sequence[SessionNote]]]
 
@@ -68,14 +73,52 @@ def follow(resources: Resources, project: Project, project_id: int, *, full: boo
 
     Raises:
         LogsUnreadable: A source, a file or a database can't be read.
+        SettingsError: The reader of a log that was read before is not installed.
     """
     listed = list_sources(resources, project)
     stored = stored_logs(resources.database, project_id)
+    _check_readers(resources, project, stored.values())
     states = [_file_state(resources, project, log, stored, full=full) for log in listed.files]
+    states += [_link_state(resources, project, link) for link in listed.links]
     known = {} if full else stored
     asked = [_query_state(resources, project, query, known) for query in listed.queries]
     marker = listed.marker([_content_of(state) for state in asked])
     return Followed(listed, (*states, *asked), marker or "")
+
+
+def _check_readers(resources: Resources, project: Project, stored: Iterable[LogState]) -> None:
+    """Make sure that logs are not taken for gone because the package that read them is.
+
+    Its names are not looked for without it. A log that was deleted, or that its source does not
+    name any more, by its pattern or format, wants no reader.
+
+    Raises:
+        SettingsError: A log is still there, and its reader is not.
+    """
+    gone = {
+        state.path: state.format
+        for state in stored
+        if state.parts and state.format not in (None, QUERY_FORMAT, *resources.readers)
+    }
+    if not gone:
+        return
+    everything = [
+        source.model_copy(update={"pattern": source.pattern or "**/*"})
+        for source in project.sessions
+        if source.path is not None and source.format is None
+    ]
+    scrubber = resources.scrubber(project)
+    there = (log_path(log, scrubber) for log in log_folder.list_logs(everything, {}))
+    orphans = Counter(gone[path] for path in there if path in gone)
+    if orphans:
+        raise SettingsError(
+            "; ".join(
+                f"there is no session reader '{name}', which read {counted(number, 'log')}"
+                for name, number in sorted(orphans.items(), key=str)
+            ),
+            hint="Nothing was deleted. Install the package that brings it, or leave its logs out "
+            "with 'pattern' or 'format'",
+        )
 
 
 def read_sessions(
@@ -222,7 +265,7 @@ def read_file(resources: Resources, log: LogFile) -> tuple[str | None, LogConten
         wanted = {b for r in ([reader] if reader else resources.readers.values()) for b in r.beside}
         beside = log_folder.read_beside(log, sorted(wanted)) if wanted else {}
         name = log.name.removesuffix(SUFFIX)
-        context = LogContext(name, beside, source.subagents)
+        context = LogContext(name, beside, source.subagents, log.export)
         named, content = read_format(data, context, resources.readers, source.format)
     except (NotThisFormat, Damaged) as error:
         return source.format, LogContent(()), str(error)
@@ -243,7 +286,7 @@ def _file_state(
     full: bool,
 ) -> LogState:
     """What a log file holds; where it can't be read, what it held when it could."""
-    beside = hashlib.sha256(log.beside.encode()).hexdigest()[:8] if log.beside else ""
+    beside = hashlib.sha256(log.around.encode()).hexdigest()[:8] if log.around else ""
     scrubber = resources.scrubber(project)
     path, stamp = log_path(log, scrubber), f"{log.size}-{log.modified_ns}-{beside}"
     reader = log_fingerprint(project, log.source, resources.readers)
@@ -266,6 +309,13 @@ def _file_state(
     return without_secrets(replace(state, refused=refused), scrubber)
 
 
+def _link_state(resources: Resources, project: Project, link: Path) -> LogState:
+    """A link below a source: it may lead anywhere, also to what another project's logs are."""
+    path = log_path(LogFile(link, 0, 0), resources.scrubber(project))
+    reader = log_fingerprint(project, None, resources.readers)
+    return LogState(path, "link", reader, beside=LINKED)
+
+
 def _query_state(
     resources: Resources, project: Project, listed: ListedQuery, stored: Mapping[str, LogState]
 ) -> LogState:
@@ -276,7 +326,7 @@ def _query_state(
     reader = log_fingerprint(project, listed.source, resources.readers)
     if stamp and known is not None and (known.stamp, known.reader) == (stamp, reader):
         return known
-    total = LogState(listed.name, stamp, reader, "query")
+    total = LogState(listed.name, stamp, reader, QUERY_FORMAT)
     rows_before = 0
     sessions = listed.query.sessions()
     while batch := list(islice(sessions, SESSIONS_AT_ONCE)):
@@ -288,7 +338,7 @@ def _query_state(
                 path=listed.name,
                 stamp=stamp,
                 reader=reader,
-                named="query",
+                named=QUERY_FORMAT,
                 project=project.slug,
             )
             total = _together(total, without_secrets(one, scrubber))

@@ -1,17 +1,22 @@
 """What both legs know of a question: candidates with their true scores, in one snapshot.
 
-What belongs here: asking the legs and keeping the account of what was missing. How candidates
-become an answer is `concordance.searching`'s matter; `concordance.evaluating` starts here, too.
+What belongs here: asking the legs. What was missing is `concordance.accounting`'s matter, how
+candidates become an answer `concordance.searching`'s; `concordance.evaluating` starts here, too.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass
 
+from concordance.accounting import (
+    Account,
+    note_missing_vectors,
+    note_missing_words,
+    require_vectors,
+)
 from concordance.adapters.embedding import Vector, within_deadline
 from concordance.adapters.postgres import embeddings
 from concordance.adapters.postgres import search as legs
@@ -23,7 +28,6 @@ from concordance.errors import (
     ProviderError,
     ProviderUnavailable,
 )
-from concordance.indexing.counting import agreeing, counted, counted_of
 from concordance.indexing.model_families import known_languages
 from concordance.models import Fusion, Scope, SearchRequest
 from concordance.ranking.candidates import Known, Scored, join_legs
@@ -38,30 +42,6 @@ EMBEDDING_SHARE = 0.6
 # A passage nearer than this rank of the vector leg, and not in its pool, was missed by the index.
 NEAREST = 10
 ROUNDING = 1e-6
-
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Account:
-    """What happened on the way to an answer."""
-
-    reasons: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    milliseconds: dict[str, float] = field(default_factory=dict)
-    vector_available: bool = False
-    words_asked: bool = False
-    no_terms: bool = False
-    languages: dict[str, int] = field(default_factory=dict)
-
-    def timed(self, name: str, work: Callable[[], T]) -> T:
-        """Do some work and add its time to the account."""
-        began = time.perf_counter()
-        try:
-            return work()
-        finally:
-            spent = (time.perf_counter() - began) * 1_000
-            self.milliseconds[name] = round(self.milliseconds.get(name, 0.0) + spent, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +79,8 @@ def gather(resources: Resources, request: SearchRequest) -> Iterator[Gathered]:
     Raises:
         BadRequest: The question is blank, or an empty list of projects or scopes was given.
         UnknownProject: A project is neither configured nor indexed.
-        ProviderError: `vector` fusion was asked for, and the question can't be embedded.
+        ProviderError: `vector` fusion was asked for, and the question can't be embedded or nothing
+            has a vector yet.
         DatabaseError: Postgres can't be asked, or both legs failed.
     """
     began = time.perf_counter()
@@ -113,7 +94,12 @@ def gather(resources: Resources, request: SearchRequest) -> Iterator[Gathered]:
         targets = snapshot.targets(resources.tenant, request.projects, scopes)
         _check_projects(resources, request, targets)
         candidates = _candidates(snapshot, asked, targets, account)
-        _note_missing_vectors(request, targets, account)
+        filters = _filters(request, targets)
+        if asked.space is not None and asked.vector is not None and not candidates:
+            nearest = legs.Nearest(asked.space, asked.vector, ())
+            require_vectors(snapshot, request, nearest, filters, targets)
+        note_missing_words(snapshot, filters, targets, candidates, account)
+        note_missing_vectors(request, filters, targets, candidates, account)
         yield Gathered(request, snapshot, tuple(targets), tuple(candidates), asked.space, account)
 
 
@@ -201,6 +187,7 @@ def _candidates(
             lexical = account.timed(
                 "lexical", lambda: _lexical_leg(snapshot, asked, targets, worded)
             )
+            account.words_known = True
         except legs.LegFailed as error:
             worded = []
             failures.append(f"the lexical leg failed: {error.message}")
@@ -325,24 +312,3 @@ def _places(request: SearchRequest, targets: Sequence[legs.Target]) -> tuple[str
     if everything or len(targets) > FEW_PLACES:
         return ()
     return tuple(sorted(place_lexeme(target.project_id, target.scope) for target in targets))
-
-
-def _note_missing_vectors(
-    request: SearchRequest, targets: Sequence[legs.Target], account: Account
-) -> None:
-    """Passages that wait for a vector are unseen by the vector leg; refused ones stay so."""
-    if request.fusion is Fusion.LEXICAL or not account.vector_available:
-        return
-    chunks = sum(target.chunks for target in targets)
-    held = sum(target.chunks_with_vector for target in targets)
-    refused = sum(target.chunks_refused for target in targets)
-    if chunks - held - refused > 0:
-        have = agreeing(chunks, "has", "have")
-        account.reasons.append(
-            f"{counted_of(held, chunks, 'passage')} {have} a vector, the others were found by "
-            "words alone"
-        )
-    if held == 0:
-        account.vector_available = False
-    if refused:
-        account.notes.append(f"{counted(refused, 'passage')} could not be embedded by the model")

@@ -114,7 +114,7 @@ class Index:
         if isinstance(request, str):
             if not request.strip():
                 raise BadRequest("the question is blank", hint="Ask for a word at least")
-            request = SearchRequest(text=request.encode(errors="replace").decode())
+            request = SearchRequest(text=request)
         return searching.search(self._resources, request)
 
     def coverage(self, slugs: Sequence[str] | None = None) -> list[ScopeCoverage]:

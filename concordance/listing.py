@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from concordance.adapters import log_folder
 from concordance.adapters.environment import read_session_url
@@ -30,10 +31,11 @@ class ListedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """All logs of a project, as they are now."""
+    """All logs of a project, as they are now, and links below its sources."""
 
     files: Sequence[LogFile]
     queries: Sequence[ListedQuery]
+    links: Sequence[Path] = ()
 
     def marker(self, contents: Sequence[str | None] | None = None) -> str | None:
         """A text that changes when a log does; None where a query has to be read to know.
@@ -41,7 +43,7 @@ class Listed:
         Args:
             contents: What tells the rows of each query from others, once they were read.
         """
-        files = log_folder.marker(self.files)
+        files = log_folder.marker(self.files, self.links)
         if not self.queries:
             return files
         known = contents or [query.marker for query in self.queries]
@@ -63,9 +65,9 @@ def list_sources(resources: Resources, project: Project) -> Listed:
     for source in project.sessions:
         if source.format is not None:
             check_format(source.format, resources.readers)
-    files = log_folder.list_logs(project.sessions, resources.readers)
+    found = log_folder.look_for_logs(project.sessions, resources.readers)
     queries = [_query(resources, s) for s in project.sessions if s.query is not None]
-    return Listed(files, queries)
+    return Listed(found.logs, queries, found.links)
 
 
 def _query(resources: Resources, source: SessionSource) -> ListedQuery:

@@ -15,11 +15,13 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from urllib.parse import quote
 
 from concordance import embedding
 from concordance.adapters.beir import Entry, Question, QuestionSet
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.planner import look_anew_if_much_changed
 from concordance.adapters.postgres.words import settle_weights
 from concordance.errors import SettingsError
 from concordance.indexing.build import LanguageChooser, session_document, storable_name
@@ -27,7 +29,7 @@ from concordance.indexing.documents import Document, Passage
 from concordance.indexing.plan import Found, make_plan
 from concordance.indexing.turns import session_passages
 from concordance.indexing.vector_space import content_hash
-from concordance.models import DocumentStatus, Scope
+from concordance.models import DocumentStatus, Scope, stored_path
 from concordance.reading import language_chooser
 from concordance.resources import Resources
 from concordance.sessions.events import Event, Session
@@ -85,7 +87,10 @@ def load(
     apart = replace(resources, tenant=tenant)
     # What is measured is the set as it was given; its texts are their owner's own.
     project = Project(
-        slug=slug_of(questions.name), path=questions.folder, language=language, scrub=False
+        slug=slug_of(questions.name),
+        path=Path(stored_path(str(questions.folder))),
+        language=language,
+        scrub=False,
     )
     projects.check_language(apart.database, project)
     if vectors:
@@ -148,7 +153,7 @@ def folder_of(scope: str | None, questions: QuestionSet) -> str | None:
     """The path prefix that a scope's documents share; None where the set has no scopes."""
     if not questions.scoped:
         return None
-    return f"{quote(scope or '', safe='')}/"
+    return f"{quote(scope or '', safe='', errors='backslashreplace')}/"
 
 
 def document_of(
@@ -319,6 +324,7 @@ def _close(
             ),
             now=resources.clock(),
         )
+    look_anew_if_much_changed(resources.database)
 
 
 def _grouped(questions: QuestionSet) -> dict[str, Sequence[Entry]]:

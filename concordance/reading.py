@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from concordance.adapters.git import TreeEntry
 from concordance.adapters.postgres import projects
-from concordance.errors import SourceError
+from concordance.errors import SourceRefused
 from concordance.indexing.build import (
     LanguageChooser,
     file_document,
@@ -35,13 +35,16 @@ def list_files(resources: Resources, project: Project, commit: str) -> list[Foun
     """The files of a commit that a scope names; those that are not read carry the reason.
 
     Raises:
-        SourceRefused: The tree has more files than `max_files` allows.
+        SourceRefused: The tree has more files than `max_files` allows, or its files more text
+            than `max_text_bytes`.
     """
-    entries = resources.mirror.list_tree(project.slug, commit)
-    if len(entries) > resources.settings.max_files:
-        raise SourceError(
+    most = resources.settings.max_files
+    entries = resources.mirror.list_tree(project.slug, commit, most=most)
+    if len(entries) > most:
+        first, _ = readable_name(entries[most].path)
+        raise SourceRefused(
             f"the tree of '{project.slug}' has {len(entries):,} files, over the limit of "
-            f"{resources.settings.max_files:,}",
+            f"{most:,}; the first one over it is '{first}'",
             hint="Raise CONCORDANCE_MAX_FILES if this is meant",
         )
     adr_dir = read_adr_folder(resources, project, entries)
@@ -58,7 +61,21 @@ def list_files(resources: Resources, project: Project, commit: str) -> list[Foun
             name = f"{name} ({entry.blob_id[:12]})"
         skip = skip or _skip_reason(entry, resources.settings.max_file_bytes)
         found[name] = Found(placed.scope, "file", name, entry.blob_id, entry.size or 0, skip)
+    _check_amount(project, list(found.values()), resources.settings.max_text_bytes)
     return list(found.values())
+
+
+def _check_amount(project: Project, found: Sequence[Found], most: int) -> None:
+    """Refuse a tree whose files hold too much together: one blob may stand under many names."""
+    total = 0
+    for file in found:
+        total += 0 if file.skip else file.bytes
+        if total > most:
+            raise SourceRefused(
+                f"the files of '{project.slug}' that are to be indexed hold more than {most:,} "
+                f"bytes; '{file.name}' is the first one over the limit",
+                hint="Raise CONCORDANCE_MAX_TEXT_BYTES if this is meant, or leave folders out",
+            )
 
 
 def read_adr_folder(
@@ -79,7 +96,11 @@ def read_adr_folder(
 
 
 def readable_name(path: bytes) -> tuple[str, str | None]:
-    """A path as text that can be stored, and why the file is not read where that differs."""
+    """A path as text that can be stored, and why the file is not read where it should not be."""
+    if not {b"", b".", b".."}.isdisjoint(path.split(b"/")):
+        # git makes no such name; a link to it would lead out of the repository.
+        escaped = path.decode("utf-8", errors="backslashreplace")
+        return storable_name(escaped), "the file's path is absolute or holds '.' or '..'"
     try:
         name = path.decode("utf-8")
     except UnicodeDecodeError:

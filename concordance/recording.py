@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import NoReturn
 
 from concordance.adapters.beir import Entry, Question, write_set
 from concordance.adapters.postgres import projects
@@ -24,16 +25,28 @@ from concordance.adapters.postgres.calibrations import (
     record_question,
     recorded_questions,
 )
+from concordance.citing import SESSION, turns_cited
 from concordance.errors import BadRecord
 from concordance.indexing.counting import counted
-from concordance.models import MAX_QUERY_CHARACTERS, MAX_TOP_K, FileOrigin, Hit, SearchRequest
+from concordance.models import (
+    MAX_QUERY_CHARACTERS,
+    MAX_TOP_K,
+    FileOrigin,
+    Hit,
+    SearchRequest,
+    stored_path,
+)
 from concordance.resources import Resources
 from concordance.searching import search
 
 _RANK = re.compile(r"[0-9]{1,9}")
-_LINES = re.compile(r"(?P<path>.+):(?P<start>[0-9]{1,9})(?:-(?P<end>[0-9]{1,9}))?(?:@[0-9a-f]*)?")
+_LINES = re.compile(
+    r"(?P<path>.+):(?P<start>[0-9]{1,9})(?:-(?P<end>[0-9]{1,9}))?(?:@[0-9a-f]*)?", re.DOTALL
+)
 _NUMBERED = re.compile(r"(?P<form>|.*[^0-9.])(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?)", re.DOTALL)
-_TURN = re.compile(r"session (?P<session>.+)#(?P<event>[^#]+)")
+# What an id of a set can't hold: lines and columns end there, and each is stripped. The sign of the
+# escape is escaped as well, and so is what would make a file's id one of a session.
+_NO_ID = re.compile(r"\\|[^\S ]|^ |(?<=^session) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +78,13 @@ def record(resources: Resources, slug: str, question: str, right: str | int | Hi
     if not text or len(text) > MAX_QUERY_CHARACTERS:
         raise BadRecord(f"a question has 1 to {MAX_QUERY_CHARACTERS:,} characters")
     text = text.encode(errors="replace").decode()
-    place = _place(resources, slug, text, right)
-    passages = kept_passages(resources.database, project.id)
-    if not _holding([p for p in passages if (p.kind, p.name) == (place.kind, place.name)], place):
+    places = _places(resources, slug, text, right)
+    passages = _by_name(kept_passages(resources.database, project.id))
+    found = (at for at in places if _holding(passages.get((at.kind, at.name), []), at))
+    place = next(found, None)
+    if place is None:
         raise BadRecord(
-            f"project '{slug}' has no passage at {place}",
+            f"project '{slug}' has no passage at {places[0]}",
             hint="Name it as a citation does: path:start-end, or session ID#EVENT",
         )
     now = resources.clock()
@@ -129,16 +144,18 @@ def _stored(resources: Resources, slug: str) -> projects.StoredProject:
     return found
 
 
-def _place(resources: Resources, slug: str, text: str, right: str | int | Hit) -> Place:
+def _places(resources: Resources, slug: str, text: str, right: str | int | Hit) -> list[Place]:
+    """What `right` may name: one place, or each reading of a text, the likeliest first."""
     match right:
         case Hit():
-            return _place_of(right)
+            return [_place_of(right)]
         case int():
-            return _place_of(_hit(resources, slug, text, right))
+            return [_place_of(_hit(resources, slug, text, right))]
         case str() if _RANK.fullmatch(right.strip()):
-            return _place_of(_hit(resources, slug, text, int(right)))
+            return [_place_of(_hit(resources, slug, text, int(right)))]
         case _:
-            return _read_place(right.strip().removeprefix(f"{slug}:"))
+            whole = stored_path(right.strip())
+            return _read_places(whole.removeprefix(f"{slug}:")) or _none(whole)
 
 
 def _hit(resources: Resources, slug: str, text: str, rank: int) -> Hit:
@@ -163,18 +180,24 @@ def _place_of(hit: Hit) -> Place:
             return Place("session", at.session_id, event_id=at.event_id)
 
 
-def _read_place(text: str) -> Place:
-    """A place as a citation writes it, without the project."""
-    if (turn := _TURN.fullmatch(text)) is not None:
-        return Place("session", turn["session"], event_id=turn["event"])
+def _read_places(text: str) -> list[Place]:
+    """The places that a citation, without the project, may mean; files may be called anything."""
+    turn = text.removeprefix(SESSION)
+    turns = turns_cited(turn) if turn != text else []
+    places = [Place("session", name, event_id=event) for name, event in turns if name and event]
     lines = _LINES.fullmatch(text)
-    if lines is None or int(lines["start"]) > int(lines["end"] or lines["start"]):
-        raise BadRecord(
-            f"'{text[:200]}' names no place",
-            hint="Give a rank, path:start-end (lines), or session ID#EVENT",
-        )
-    start, end = int(lines["start"]), int(lines["end"] or lines["start"])
-    return Place("file", lines["path"], start, end)
+    if lines is not None:
+        start, end = int(lines["start"]), int(lines["end"] or lines["start"])
+        if start <= end:
+            places.append(Place("file", lines["path"], start, end))
+    return places
+
+
+def _none(text: str) -> NoReturn:
+    raise BadRecord(
+        f"'{text[:200]}' names no place",
+        hint="Give a rank, path:start-end (lines), or session ID#EVENT",
+    )
 
 
 def _holding(passages: Sequence[KeptPassage], place: Place) -> list[KeptPassage]:
@@ -210,11 +233,16 @@ def _numbered(event_id: str) -> tuple[str, Decimal] | None:
     return None if found is None else (found["form"], Decimal(found["number"]))
 
 
-def _relevant(rows: Sequence[Recorded], passages: Sequence[KeptPassage]) -> Mapping[str, list[str]]:
-    """The passages that answer each question, where there are any."""
+def _by_name(passages: Sequence[KeptPassage]) -> dict[tuple[str, str], list[KeptPassage]]:
     by_name: dict[tuple[str, str], list[KeptPassage]] = {}
     for passage in passages:
         by_name.setdefault((passage.kind, passage.name), []).append(passage)
+    return by_name
+
+
+def _relevant(rows: Sequence[Recorded], passages: Sequence[KeptPassage]) -> Mapping[str, list[str]]:
+    """The passages that answer each question, where there are any."""
+    by_name = _by_name(passages)
     found: dict[str, list[str]] = {}
     for row in rows:
         for passage in _holding(by_name.get((row.kind, row.name), []), row.place):
@@ -231,9 +259,7 @@ def _entry(passage: KeptPassage) -> Entry:
 
 
 def _id(passage: KeptPassage) -> str:
-    name = passage.name.replace("\t", " ")
-    return (
-        f"{name}#{passage.ordinal}"
-        if passage.kind == "file"
-        else f"session {name}#{passage.ordinal}"
-    )
+    """The id of a passage in a set; no two are alike, and each can be read back to its name."""
+    name = _NO_ID.sub(lambda found: f"\\u{ord(found[0]):04x}", passage.name)
+    prefix = SESSION if passage.kind == "session" else ""
+    return f"{prefix}{name}#{passage.ordinal}"

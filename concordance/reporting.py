@@ -33,12 +33,12 @@ def page(found: Evaluation) -> str:
     table = rows(found)
     head = list(table[0])
     lines = [
-        f"# {_plain(found.name)}",
+        f"# {plain_name(found.name)}",
         "",
         (
             f"{counted(found.questions, 'question')} with a known answer, "
             f"{counted(found.documents, 'document')} in {counted(found.passages, 'passage')}, "
-            f"language `{found.language}`, model `{found.model or 'none'}`, "
+            f"language `{_code(found.language)}`, model `{_code(found.model or 'none')}`, "
             f"{found.as_of:%Y-%m-%d %H:%M} UTC."
         ),
         "",
@@ -103,6 +103,11 @@ def _judged(found: Evaluation) -> list[str]:
     return lines
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A folder's name without what Markdown or a page would obey."""
     return "".join(c if c.isalnum() or c in " ._-" else "-" for c in name)
+
+
+def _code(name: str) -> str:
+    """A name between backticks, which nothing in it may end."""
+    return "".join(c if c.isprintable() and c != "`" else "-" for c in name)

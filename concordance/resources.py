@@ -28,14 +28,22 @@ from concordance.adapters.postgres.tenants import find_reader
 from concordance.adapters.reranking import Reranker, open_reranker
 from concordance.adapters.secret_scanner import kingfisher
 from concordance.adapters.session_readers import known_readers
-from concordance.errors import ProviderError, SettingsError, SourceError, UnknownProject
+from concordance.errors import (
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+    SettingsError,
+    SourceError,
+    UnknownProject,
+)
 from concordance.sessions.reader import Reader
-from concordance.settings import Configuration, Project, Settings
+from concordance.settings import SLUG, Configuration, Project, Settings
 from concordance.text.scrubbing import Scrubber
 
 EMBEDDED_DATABASE = "concordance"
-# A provider that was just found to be down is not asked again by the next project of the run.
-BREAKER_SECONDS = 60.0
+# Seconds for which a provider that failed that many times in a row is not asked again. The first
+# two are shorter than what a task waits before its tries; the last spares the run's next projects.
+PAUSES = (1.0, 4.0, 60.0)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,26 +52,41 @@ CredentialSource = Callable[[Project], Credential | None]
 
 @dataclass(slots=True)
 class Breaker:
-    """Remembers for a minute that the provider is down, so that it is noticed once."""
+    """Remembers that the provider is down, so that it is noticed once.
 
+    A failure that may pass is remembered for a moment first, so that the next try of the same step
+    reaches the provider; one that lasts, for a minute. A provider that lets its deadline pass is
+    left alone for a minute at once: each try would cost as long again.
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
     _until: float = 0.0
+    _failures: int = 0
     _error: ProviderError | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def trip(self, error: ProviderError) -> None:
         """Note that the provider just failed."""
         with self._lock:
-            self._error, self._until = error, time.monotonic() + BREAKER_SECONDS
+            now = self.monotonic()
+            if self._error is None or now >= self._until:
+                # What was under way when it failed fails for the same reason, and counts once.
+                self._failures += 1
+            passing = isinstance(error, ProviderUnavailable) and not isinstance(
+                error, ProviderTimeout
+            )
+            tried = min(self._failures, len(PAUSES)) if passing else len(PAUSES)
+            self._error, self._until = error, max(self._until, now + PAUSES[tried - 1])
 
     def reset(self) -> None:
         """Note that the provider answers."""
         with self._lock:
-            self._error = None
+            self._error, self._failures, self._until = None, 0, 0.0
 
     def check(self) -> None:
         """Raise the last failure again while it is fresh."""
         with self._lock:
-            if self._error is not None and time.monotonic() < self._until:
+            if self._error is not None and self.monotonic() < self._until:
                 raise self._error
 
 
@@ -131,6 +154,13 @@ def configured_project(configuration: Configuration, slug: str) -> Project:
     """
     project = configuration.project(slug)
     if project is None:
+        if not SLUG.fullmatch(slug):
+            # It is not repeated: it may be an address, with a token in it.
+            raise UnknownProject(
+                "there is no project of the name given, and none can have it",
+                hint="Give a slug, such as 'concordance projects list' shows; an address belongs "
+                f"into {configuration.settings.projects_file}",
+            )
         known = ", ".join(p.slug for p in configuration.projects[:10]) or "none"
         raise UnknownProject(
             f"there is no project '{slug}'",
@@ -166,7 +196,12 @@ def open_resources(
         raise
     mirror = HistoryMirror(
         settings.home / "repositories",
-        policy=GitPolicy(settings.allowed_schemes, settings.git_timeout_seconds),
+        policy=GitPolicy(
+            settings.allowed_schemes,
+            settings.git_timeout_seconds,
+            fetch_bytes=settings.max_fetch_bytes,
+            memory_bytes=settings.git_memory_bytes,
+        ),
         environment=git_environment(environment),
     )
     return Resources(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from concordance.accounting import Account
 from concordance.adapters.postgres import search as legs
 from concordance.adapters.postgres.records import Standing
 from concordance.choosing import BLENDED, Chosen, choose
 from concordance.citing import file_origin, freshness, session_origin
-from concordance.gathering import Account, Gathered, gather
+from concordance.gathering import Gathered, gather
 from concordance.indexing.counting import agreeing, counted
-from concordance.models import Answer, Fusion, Hit, Scope, SearchRequest
+from concordance.models import Answer, Fusion, Hit, LexicalRanking, Scope, SearchRequest
 from concordance.ranking import confidence as judging
 from concordance.ranking.confidence import Confidence
 from concordance.ranking.fusion import Fused, fuse
@@ -31,7 +32,8 @@ def search(resources: Resources, request: SearchRequest) -> Answer:
     Raises:
         BadRequest: The question is blank, or an empty list of projects or scopes was given.
         UnknownProject: A project is neither configured nor indexed.
-        ProviderError: `vector` fusion was asked for, and the question can't be embedded.
+        ProviderError: `vector` fusion was asked for, and the question can't be embedded or nothing
+            has a vector yet.
         DatabaseError: Postgres can't be asked, or both legs failed.
     """
     began = time.perf_counter()
@@ -139,19 +141,25 @@ def _hits(  # noqa: PLR0913, PLR0917 - what a hit is made of
     ids = [f.candidate.chunk_id for f in shown]
     stored = gathered.snapshot.passages(resources.tenant, ids)
     return [
-        _hit(rank, fused, stored[chunk_id], judged[chunk_id], standing.get(chunk_id)).model_copy(
-            update={"rerank_score": reranked.get(chunk_id)}
+        _hit(
+            rank,
+            fused,
+            stored[chunk_id],
+            judged[chunk_id],
+            reranked.get(chunk_id),
+            standing.get(chunk_id),
         )
         for rank, fused in enumerate(shown, start=1)
         for chunk_id in [fused.candidate.chunk_id]
     ]
 
 
-def _hit(
+def _hit(  # noqa: PLR0913, PLR0917 - what a hit is made of
     rank: int,
     fused: Fused,
     passage: legs.StoredPassage,
     confidence: float,
+    rerank_score: float | None,
     standing: Standing | None,
 ) -> Hit:
     c = fused.candidate
@@ -164,6 +172,7 @@ def _hit(
         lexical_rank=c.lexical_rank,
         vector_score=c.vector_score,
         vector_rank=c.vector_rank,
+        rerank_score=rerank_score,
         project=passage.project,
         scope=Scope(passage.scope),
         content=passage.content,
@@ -172,7 +181,7 @@ def _hit(
 
 
 def _empty_reason(gathered: Gathered, fused: Sequence[Fused], chosen: Chosen) -> str:
-    request = gathered.request
+    request, account = gathered.request, gathered.account
     if sum(target.chunks for target in gathered.targets) == 0:
         return "nothing is indexed in what was searched"
     if fused:
@@ -181,10 +190,11 @@ def _empty_reason(gathered: Gathered, fused: Sequence[Fused], chosen: Chosen) ->
             f"{found}, and none makes it likely enough that the answer is there (a confidence of "
             f"{chosen.threshold:g} is asked for)"
         )
+    if account.no_terms and not account.vector_available:
+        return "the question has no word to look for, and no vector answered"
     if request.path_prefix is not None or request.since is not None:
         return "nothing that matches lies under that path or after that time"
     if request.adr_status is not None:
         return "no decision record of that status matches"
-    if gathered.account.no_terms:
-        return "the question has no word to look for, and no vector answered"
-    return "no passage holds any of the words"
+    which = "all" if request.lexical_ranking is LexicalRanking.ALL_WORDS else "any"
+    return f"no passage holds {which} of the words"

@@ -231,6 +231,15 @@ class Settings(Checked):
     git_timeout_seconds: float = Field(default=600.0, gt=0, le=86_400)
     max_file_bytes: int = Field(default=16 * 1024 * 1024, ge=1_024)
     max_files: int = Field(default=200_000, ge=1)
+    max_text_bytes: int = Field(
+        default=1 << 30, ge=1_024, description="Of all files of a project that are indexed."
+    )
+    max_fetch_bytes: int = Field(
+        default=4 << 30, ge=1_024, description="What one fetch may add to the disk."
+    )
+    git_memory_bytes: int = Field(
+        default=2 << 30, ge=64 << 20, description="What each process of git may hold in memory."
+    )
     max_parallel_projects: int = Field(default=4, ge=1, le=64)
     project_lock_seconds: float = Field(
         default=600.0, ge=0, description="How long a second run waits for the first, per project."

@@ -19,6 +19,7 @@ from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
 from concordance.adapters.postgres.commits import has_commit, save_commits
+from concordance.adapters.postgres.planner import look_anew_if_much_changed
 from concordance.adapters.postgres.records import settle_successions
 from concordance.adapters.postgres.session_logs import save_logs
 from concordance.adapters.postgres.words import settle_weights
@@ -267,6 +268,7 @@ def close_attempt(
             fingerprint=rules_fingerprint(project, of, resources.settings, resources.readers),
             now=resources.clock(),
         )
+    look_anew_if_much_changed(resources.database)
 
 
 def fail_attempt(

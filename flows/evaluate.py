@@ -8,7 +8,7 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from concordance.reporting import page, rows
+from concordance.reporting import page, plain_name, rows
 from tasks.evaluation import evaluate_set
 
 
@@ -24,7 +24,7 @@ def evaluate(data: Path, language: str = "auto", vectors: bool = True) -> dict[s
     found = evaluate_set(data, language, vectors)
     # A key takes letters, digits and dashes only.
     key = "".join(c if c.isalnum() else "-" for c in found.project)
-    create_table_artifact(rows(found), key=key, description=f"Rankings on {found.name}")
+    create_table_artifact(rows(found), key=key, description=f"Rankings on {plain_name(found.name)}")
     create_markdown_artifact(page(found), key=f"{key}-page")
     plain: dict[str, Any] = found.model_dump(mode="json")
     return plain

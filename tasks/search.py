@@ -1,4 +1,4 @@
-"""The query task: the same function, plain and as a task."""
+"""The query: as a plain function, and as a task."""
 
 from __future__ import annotations
 
@@ -18,4 +18,10 @@ def hybrid_search(request: SearchRequest | str, index: Index | None = None) -> A
     return (index or shared_index()).search(request)
 
 
-hybrid_search_task = task(name="hybrid search", cache_policy=NO_CACHE)(hybrid_search)
+@task(name="hybrid search", cache_policy=NO_CACHE)
+def hybrid_search_task(request: SearchRequest | str) -> Answer:
+    """The passages that answer a question, from this process's own index.
+
+    An index that is already open is no argument of a task: Prefect walks through its arguments.
+    """
+    return hybrid_search(request)

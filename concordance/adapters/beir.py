@@ -21,7 +21,7 @@ from typing import Any
 
 from concordance.errors import BadTestSet
 from concordance.indexing.counting import counted
-from concordance.models import MAX_QUERY_CHARACTERS
+from concordance.models import MAX_QUERY_CHARACTERS, stored_path
 
 CORPUS = "corpus.jsonl"
 QUESTIONS = "queries.jsonl"
@@ -72,7 +72,7 @@ class QuestionSet:
     @property
     def name(self) -> str:
         """The folder's own name."""
-        return self.folder.name
+        return stored_path(self.folder.name)
 
     @property
     def scoped(self) -> bool:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -39,21 +38,37 @@ from concordance.adapters.git_folder import (
 from concordance.adapters.git_objects import BlobUnreadable, TreeEntry, parse_tree
 from concordance.adapters.git_objects import read_blobs as read_from_store
 from concordance.adapters.git_policy import OBJECT_ID, GitPolicy, check_branch, check_url
-from concordance.adapters.git_process import Deadline, DeadlinePassed, Finished, OutputTooLong, run
+from concordance.adapters.git_process import (
+    Deadline,
+    DeadlinePassed,
+    Finished,
+    OutputTooLong,
+    Quota,
+    run,
+)
 from concordance.adapters.git_refs import HEADS, RemoteHead, choose_head, parse_refs
+from concordance.adapters.git_transfer import (
+    FETCHED,
+    Remote,
+    Transfer,
+    ended_in_time,
+    too_many_files,
+    within_quota,
+)
 from concordance.errors import (
     SourceError,
     SourceNotFound,
     SourceRefused,
-    SourceTimeout,
     SourceUnavailable,
 )
 from concordance.settings import SLUG
 
 __all__ = ["Credential", "GitMirror", "GitPolicy", "RemoteHead", "TreeEntry"]
 
-_FETCHED: Final = "refs/concordance/head"
-_SHA1_DIGITS: Final = 40
+MOST_FILES: Final = 200_000
+_LONGEST_OUTPUT: Final = 1 << 26
+# What a listing holds of a path on average, at the most; a path may have 4,096 bytes.
+_BYTES_OF_A_PATH: Final = 512
 
 
 class GitMirror:
@@ -118,14 +133,14 @@ class GitMirror:
             raise SourceRefused("head holds a commit that is no object id")
         if head.branch is not None:
             check_branch(head.branch)
-        transfer = _Transfer(remote, head.branch, head.commit)
+        transfer = Transfer(remote, head.branch, head.commit)
         deadline = self._deadline()
         with self._locked(slug, f"fetch of {url}", deadline):
             mirror = self._mirror(slug)
             discard(self._staging(slug))
             if not self._renew(mirror, transfer, deadline):
                 self._make_anew(slug, transfer, deadline)
-            commit = self._local(mirror, ["rev-parse", "--verify", _FETCHED], deadline)
+            commit = self._local(mirror, ["rev-parse", "--verify", FETCHED], deadline)
             # House-keeping can wait for the next fetch; this one has succeeded.
             with suppress(DeadlinePassed):
                 self._run(["gc", "--auto", "--quiet"], deadline, mirror)
@@ -143,19 +158,19 @@ class GitMirror:
         if not mirror.is_dir() or is_damaged(mirror):
             return False
         deadline = self._deadline()
-        with _ended_in_time(f"looking for {commit} of {slug}", deadline):
-            found = self._run(["rev-parse", "--verify", _FETCHED], deadline, mirror)
+        with ended_in_time(f"looking for {commit} of {slug}", deadline):
+            found = self._run(["rev-parse", "--verify", FETCHED], deadline, mirror)
             # Fetched last and not pruned, so it is complete; an older one has to be walked.
             if found.out.decode("ascii", "replace").strip() == commit:
                 return self._run(["cat-file", "-e", commit], deadline, mirror).code == 0
             walk = ["rev-list", "--objects", "--quiet", f"{commit}^{{commit}}"]
             return self._run(walk, deadline, mirror).code == 0
 
-    def list_tree(self, slug: str, commit: str) -> list[TreeEntry]:
+    def list_tree(self, slug: str, commit: str, *, most: int = MOST_FILES) -> list[TreeEntry]:
         """Every path of a commit that is no folder, as bytes, in git's order.
 
         Raises:
-            SourceRefused: It is no commit id, or has far too many paths.
+            SourceRefused: It is no commit id, or has far more paths than `most`.
             SourceUnavailable: The mirror lacks it, or is damaged; fetching again repairs it.
             SourceTimeout: Reading took longer than a fetch may.
         """
@@ -163,8 +178,12 @@ class GitMirror:
         mirror = self._existing(slug)
         deadline = self._deadline()
         command = ["ls-tree", "-r", "-z", "-l", "--full-tree", commit]
-        with _ended_in_time(f"listing {commit} of {slug}", deadline):
-            finished = self._run(command, deadline, mirror)
+        longest = most * _BYTES_OF_A_PATH
+        with ended_in_time(f"listing {commit} of {slug}", deadline):
+            try:
+                finished = self._run(command, deadline, mirror, longest_output=longest)
+            except OutputTooLong:
+                raise too_many_files(slug, most) from None
         if finished.code != 0:
             mark_damaged(mirror)
             error = diagnose("ls-tree", slug, finished.code, finished.err, ())
@@ -180,11 +199,14 @@ class GitMirror:
         """
         mirror = self._existing(slug)
         try:
-            yield from read_from_store(mirror, self._environment(mirror), blob_ids)
+            environment, memory = self._environment(mirror), self._policy.memory_bytes
+            yield from read_from_store(mirror, environment, blob_ids, memory_bytes=memory)
         except BlobUnreadable as error:
             mark_damaged(mirror)
             raise SourceUnavailable(
-                f"the mirror of {slug} can't give blob {error}", hint="It will be fetched anew"
+                f"the mirror of {slug} can't give blob {error}",
+                hint="It will be fetched anew; reading it may also take more memory than "
+                "CONCORDANCE_GIT_MEMORY_BYTES allows",
             ) from error
 
     def remove(self, slug: str) -> None:
@@ -201,7 +223,7 @@ class GitMirror:
 
     # --- fetching --------------------------------------------------------------------------
 
-    def _renew(self, mirror: Path, transfer: _Transfer, deadline: Deadline) -> bool:
+    def _renew(self, mirror: Path, transfer: Transfer, deadline: Deadline) -> bool:
         """Fetch into the mirror that is there; False where it has to be made anew."""
         if not mirror.is_dir() or is_damaged(mirror):
             return False
@@ -230,7 +252,7 @@ class GitMirror:
             return self._run(walk, deadline, mirror).code != 0
         return False
 
-    def _make_anew(self, slug: str, transfer: _Transfer, deadline: Deadline) -> None:
+    def _make_anew(self, slug: str, transfer: Transfer, deadline: Deadline) -> None:
         staging, mirror = self._staging(slug), self._mirror(slug)
         try:
             init = ["init", "--bare", "--quiet", "--template=", "--initial-branch=main"]
@@ -242,23 +264,31 @@ class GitMirror:
         finally:
             discard(staging)
 
-    def _transfer(self, repository: Path, transfer: _Transfer, deadline: Deadline) -> None:
+    def _transfer(self, repository: Path, transfer: Transfer, deadline: Deadline) -> None:
         options = ["--depth=1", "--no-tags", "--force", "--quiet", "--no-write-fetch-head"]
         more = ["--no-recurse-submodules", "--no-auto-maintenance", "--refmap="]
         command = ["fetch", *options, *more, "--", transfer.remote.url, transfer.refspec]
-        self._ask(command, transfer.remote, deadline, repository)
+        self._ask_for_objects(command, transfer.remote, deadline, repository)
 
     # --- running git -----------------------------------------------------------------------
+
+    def _ask_for_objects(
+        self, arguments: list[str], remote: Remote, deadline: Deadline, repository: Path
+    ) -> None:
+        """Fetch, and bring no more than one fetch may."""
+        with within_quota(repository, remote.url, self._policy.fetch_bytes) as quota:
+            self._ask(arguments, remote, deadline, repository, quota)
 
     def _ask(
         self,
         arguments: list[str],
-        remote: _Remote,
+        remote: Remote,
         deadline: Deadline,
         repository: Path | None = None,
+        quota: Quota | None = None,
     ) -> Finished:
-        with _ended_in_time(f"git {arguments[0]} of {remote.url}", deadline):
-            finished = self._run(arguments, deadline, repository, remote.environment)
+        with ended_in_time(f"git {arguments[0]} of {remote.url}", deadline):
+            finished = self._run(arguments, deadline, repository, remote.environment, quota=quota)
         if finished.code != 0:
             words, secrets = finished.err, remote.secrets
             raise diagnose(arguments[0], remote.url, finished.code, words, secrets)
@@ -271,24 +301,32 @@ class GitMirror:
             raise diagnose(arguments[0], where, finished.code, finished.err, ())
         return finished
 
-    def _run(
+    def _run(  # noqa: PLR0913 - what may be limited
         self,
         arguments: Sequence[str],
         deadline: Deadline,
         repository: Path | None,
         extra: Mapping[str, str] | None = None,
+        *,
+        longest_output: int = _LONGEST_OUTPUT,
+        quota: Quota | None = None,
     ) -> Finished:
-        environment = self._environment(repository) | dict(extra or {})
         return run(
-            ["git", *arguments], environment=environment, directory=self._home, deadline=deadline
+            ["git", *arguments],
+            environment=self._environment(repository) | dict(extra or {}),
+            directory=self._home,
+            deadline=deadline,
+            longest_output=longest_output,
+            memory_bytes=self._policy.memory_bytes,
+            quota=quota,
         )
 
     def _environment(self, repository: Path | None) -> dict[str, str]:
         return git_environment(self._given, self._home, self._policy, repository)
 
-    def _remote(self, url: str, credential: Credential | None) -> _Remote:
+    def _remote(self, url: str, credential: Credential | None) -> Remote:
         check_url(url, self._policy.allowed_schemes)
-        return _Remote(url, credential_environment(url, credential), secrets_of(credential))
+        return Remote(url, credential_environment(url, credential), secrets_of(credential))
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self._policy.timeout_seconds)
@@ -298,7 +336,7 @@ class GitMirror:
     @contextmanager
     def _locked(self, slug: str, what: str, deadline: Deadline) -> Iterator[None]:
         lock = self._lock(slug)
-        with storage_errors(what), _ended_in_time(what, deadline):
+        with storage_errors(what), ended_in_time(what, deadline):
             self._prepare()
             with held(lock, deadline):
                 yield
@@ -330,44 +368,6 @@ class GitMirror:
         if not mirror.is_dir():
             raise SourceUnavailable(f"{slug} has no mirror", hint="It has to be fetched first")
         return mirror
-
-
-@dataclass(frozen=True, slots=True)
-class _Remote:
-    """An address that has passed, and what git is told so that it may read there."""
-
-    url: str
-    environment: Mapping[str, str] = field(repr=False)
-    secrets: tuple[str, ...] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Transfer:
-    """What one fetch is to bring, and from where."""
-
-    remote: _Remote
-    branch: str | None
-    commit: str
-
-    @property
-    def refspec(self) -> str:
-        # HEAD where it is detached: asking for a commit by its id is not allowed everywhere.
-        source = "HEAD" if self.branch is None else HEADS + self.branch
-        return f"+{source}:{_FETCHED}"
-
-    @property
-    def object_format(self) -> str:
-        return "sha1" if len(self.commit) == _SHA1_DIGITS else "sha256"
-
-
-@contextmanager
-def _ended_in_time(what: str, deadline: Deadline) -> Iterator[None]:
-    try:
-        yield
-    except DeadlinePassed:
-        raise SourceTimeout(f"{what} timed out after {deadline.seconds:g} s") from None
-    except OutputTooLong:
-        raise SourceRefused(f"{what} gave far too much output") from None
 
 
 def _check_commit(commit: str) -> None:

@@ -41,6 +41,12 @@ _RULES: Final = (
         "Make room in the state directory and run again",
     ),
     _Rule(
+        r"out of memory|cannot allocate memory|unable to create thread",
+        SourceRefused,
+        "Reading it takes more than CONCORDANCE_GIT_MEMORY_BYTES allows; raise that if this is "
+        "meant",
+    ),
+    _Rule(
         r"transport '[^']*' not allowed",
         SourceRefused,
         "The address or a redirect uses a scheme that 'allowed_schemes' does not name",

@@ -48,6 +48,8 @@ _PASSED_ON: Final = (
 # Authorization header along to another host, and a public host could point to a private one.
 # unpackLimit: a pack appears at once or not at all, loose objects one by one. fsckObjects stays
 # off: it refuses old repositories for harmless faults, and nothing is ever checked out.
+# bigFileThreshold: a larger blob is never held in memory while it is fetched. bundleURI: a server
+# could name another address.
 CONFIGURATION: Final = """\
 [safe]
 \tdirectory = *
@@ -57,6 +59,9 @@ CONFIGURATION: Final = """\
 \thooksPath = /dev/null
 \tfsmonitor = false
 \taskPass =
+\tbigFileThreshold = 32m
+[transfer]
+\tbundleURI = false
 [credential]
 \thelper =
 [http]

@@ -66,7 +66,7 @@ class HistoryMirror(GitMirror):
                 more = ["--no-recurse-submodules", "--no-auto-maintenance"]
                 refspec = f"+{HEADS}{head.branch}:{_HISTORY}"
                 command = ["fetch", *only, *options, *more, "--", url, refspec]
-                self._ask(command, remote, deadline, history)
+                self._ask_for_objects(command, remote, deadline, history)
             except SourceError:
                 discard(history)
                 raise

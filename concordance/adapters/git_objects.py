@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Literal
 
 from concordance.adapters.git_policy import OBJECT_ID
+from concordance.adapters.git_process import limit_memory
 from concordance.errors import SourceError, SourceRefused
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ def parse_tree(listing: bytes) -> list[TreeEntry]:
 
 
 def read_blobs(
-    repository: Path, environment: Mapping[str, str], blob_ids: Sequence[str]
+    repository: Path,
+    environment: Mapping[str, str],
+    blob_ids: Sequence[str],
+    *,
+    memory_bytes: int | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Each blob in the order asked for, from one process, one blob in memory at a time.
 
@@ -65,6 +70,7 @@ def read_blobs(
         return
     process = _start_batch(repository, environment)
     with process:
+        limit_memory(process.pid, memory_bytes)
         if process.stdin is None or process.stdout is None:
             raise AssertionError("input and output are pipes")
         for blob_id in blob_ids:

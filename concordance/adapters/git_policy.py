@@ -46,10 +46,16 @@ _USER_INFORMATION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class GitPolicy:
-    """Which URL schemes are let through, and how long one call to a remote may take."""
+    """Which URL schemes are let through, and what one call to a remote may cost.
+
+    `fetch_bytes` is what one fetch may add to the disk, `memory_bytes` what each process of git may
+    hold of its own; None is no limit.
+    """
 
     allowed_schemes: tuple[str, ...]
     timeout_seconds: float
+    fetch_bytes: int | None = None
+    memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.allowed_schemes) - set(SCHEMES))

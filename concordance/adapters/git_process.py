@@ -1,7 +1,8 @@
-"""Running a program to its end or to a deadline, and ending everything that it started.
+"""Running a program to its end or to a limit, and ending everything that it started.
 
-What belongs here: starting in a process group of its own, reading both outputs, the deadline, the
-end of the group. What doesn't belong here: anything about repositories, and what a failure means.
+What belongs here: starting in a process group of its own, reading both outputs, the deadline, what
+may be written and held in memory, the end of the group. What doesn't belong here: anything about
+repositories, and what a failure means.
 
 GitPython's `kill_after_timeout` lists descendants and then signals them one by one, and is not
 applied to every command; a `git-remote-https` that slips through holds a connection for ever.
@@ -10,6 +11,7 @@ applied to every command; a `git-remote-https` that slips through holds a connec
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -38,6 +40,33 @@ class OutputTooLong(Exception):
     """The program wrote more than the caller wanted to hold; nothing of it is left."""
 
 
+class QuotaExceeded(Exception):
+    """A folder grew by more than it may; nothing of what wrote there is left running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How many bytes a program may add to a folder that held some before."""
+
+    folder: Path
+    most: int
+    before: int
+
+    @classmethod
+    def of(cls, folder: Path, most: int) -> Self:
+        """That many bytes more than the folder holds now."""
+        return cls(folder, most, _bytes_in(folder))
+
+    def check(self) -> None:
+        """Look how much was added.
+
+        Raises:
+            QuotaExceeded: Too much.
+        """
+        if _bytes_in(self.folder) - self.before > self.most:
+            raise QuotaExceeded
+
+
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """A moment on the monotonic clock, and how far away it was when it was set."""
@@ -64,29 +93,57 @@ class Finished:
     err: str
 
 
-def run(
+def run(  # noqa: PLR0913 - what may be limited
     command: Sequence[str],
     *,
     environment: Mapping[str, str],
     directory: Path,
     deadline: Deadline,
     longest_output: int = 1 << 26,
+    memory_bytes: int | None = None,
+    quota: Quota | None = None,
 ) -> Finished:
     """Run a program with exactly this environment, and wait for it and all that it started.
 
     Raises:
         DeadlinePassed: It had not finished; its whole process group was ended.
         OutputTooLong: It wrote more than `longest_output` bytes; likewise.
+        QuotaExceeded: It wrote more than the quota into the quota's folder; likewise.
         SourceError: It could not be started.
     """
     process = _start(command, environment, directory)
     try:
-        out, err = _read(process, deadline, longest_output)
+        limit_memory(process.pid, memory_bytes)
+        out, err = _read(process, deadline, longest_output, quota)
+        if quota is not None:
+            quota.check()
     finally:
         # Also after success, and when this thread is interrupted: a helper that stays behind
         # would keep its connection and its half-written files.
         _end_group(process)
     return Finished(process.returncode, out, err.decode("utf-8", "replace"))
+
+
+def limit_memory(process: int, most: int | None) -> None:
+    """Let a process, and each that it starts from now on, hold that many bytes of its own data.
+
+    Files that are mapped don't count. Where the system can't limit another process (macOS), nothing
+    happens.
+    """
+    if most is not None and hasattr(resource, "prlimit"):
+        # It may be over already.
+        with suppress(ProcessLookupError):
+            resource.prlimit(process, resource.RLIMIT_DATA, (most, most))
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            # git renames its files as it goes.
+            with suppress(FileNotFoundError):
+                total += (Path(place) / name).lstat().st_size
+    return total
 
 
 def _start(
@@ -111,10 +168,11 @@ def _start(
 
 
 def _read(
-    process: subprocess.Popen[bytes], deadline: Deadline, longest: int
+    process: subprocess.Popen[bytes], deadline: Deadline, longest: int, quota: Quota | None
 ) -> tuple[bytes, bytes]:
     streams = _streams(process)
     out, err = bytearray(), bytearray()
+    look = Deadline.after(_TICK_SECONDS)
     with selectors.DefaultSelector() as selector:
         for stream, buffer in zip(streams, (out, err), strict=True):
             selector.register(stream, selectors.EVENT_READ, buffer)
@@ -129,6 +187,9 @@ def _read(
             if len(out) > longest:
                 raise OutputTooLong
             del err[:-_KEPT_OF_STDERR]
+            if quota is not None and look.remaining() <= 0:
+                quota.check()
+                look = Deadline.after(_TICK_SECONDS)
             # A process left behind may hold the pipes open after the program itself is gone.
             if exited and not ready:
                 return bytes(out), bytes(err)

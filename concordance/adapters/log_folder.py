@@ -11,12 +11,13 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from concordance.adapters.unpacking import SUFFIX, unpack
 from concordance.errors import LogsUnreadable
+from concordance.sessions.exports import export_names, lies_in_export
 from concordance.sessions.reader import Reader
 from concordance.sessions.registry import by_name
 from concordance.settings import SessionSource
@@ -28,7 +29,11 @@ MOST_BESIDE_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One log file as the folder lists it; `beside` changes when what stands beside it does."""
+    """One log file as the folder lists it.
+
+    `beside` changes when what stands beside it does. `export` names the export that it may lie in,
+    where the project has more than one.
+    """
 
     path: Path
     size: int
@@ -36,43 +41,73 @@ class LogFile:
     name: str = ""
     source: SessionSource | None = None
     beside: str = ""
+    export: str = ""
+
+    @property
+    def around(self) -> str:
+        """A text that changes with what else than its bytes is read with a log."""
+        return f"{self.beside}\0\0{self.export}" if self.export else self.beside
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies in some sources, by path: logs, and links that are not followed."""
+
+    logs: Sequence[LogFile]
+    links: Sequence[Path]
 
 
 def list_logs(
     sources: Sequence[SessionSource], readers: Mapping[str, Reader] | None = None
 ) -> list[LogFile]:
-    """Every log file of the sources, by path; links are followed for the source itself only.
+    """Every log file of the sources, by path; see `look_for_logs`."""
+    return list(look_for_logs(sources, readers).logs)
 
-    What is no regular file, such as a pipe, is no log. A log is named from its source's own folder,
-    which is part of the name. Without a pattern, the names count that the readers know.
+
+def look_for_logs(
+    sources: Sequence[SessionSource], readers: Mapping[str, Reader] | None = None
+) -> Found:
+    """Every log file of the sources; links are followed for the source itself only.
+
+    Others are named: those to folders, and those that have the name of a log. What is no regular
+    file, such as a pipe, is no log. A log is named from its source's own folder, which is part of
+    the name. Without a pattern, the names count that the readers know.
 
     Raises:
         LogsUnreadable: A source is missing, or a folder or file below it can't be looked at.
     """
     found: dict[Path, LogFile] = {}
+    links: set[Path] = set()
     known = by_name() if readers is None else readers
     near = _Near(sorted({name for reader in known.values() for name in reader.beside}))
     for source in sources:
         if source.path is None:
             continue
-        for path in _walk(source.path, _patterns(source, known)):
+        for path in _walk(source.path, _patterns(source, known), links):
             status = _look(path, follow=path == source.path)
-            if stat.S_ISREG(status.st_mode):
+            if stat.S_ISLNK(status.st_mode):
+                links.add(path)
+            elif stat.S_ISREG(status.st_mode):
                 name = _name(path, source.path)
                 times = (status.st_size, status.st_mtime_ns)
                 found[path] = LogFile(path, *times, name, source, near.stamp(path.parent))
-    return [found[path] for path in sorted(found)]
+    exports = _exports(found.values(), known)
+    logs = [replace(found[path], export=exports.get(path, "")) for path in sorted(found)]
+    # Another source may name what a link stands for by the link itself.
+    return Found(logs, sorted(links - found.keys() - {source.path for source in sources}))
 
 
-def marker(logs: Iterable[LogFile]) -> str:
-    """A short text that changes when a log is added, removed, grown or written anew."""
+def marker(logs: Iterable[LogFile], links: Iterable[Path] = ()) -> str:
+    """A short text that changes when a log is added, removed, grown or written anew, or a link."""
     digest = hashlib.sha256()
     for log in logs:
         digest.update(
-            f"{log.path}\0{log.size}\0{log.modified_ns}{log.beside}\n".encode(
+            f"{log.path}\0{log.size}\0{log.modified_ns}{log.around}\n".encode(
                 errors="surrogateescape"
             )
         )
+    for link in links:
+        digest.update(f"link {link}\n".encode(errors="surrogateescape"))
     return f"logs-{digest.hexdigest()[:24]}"
 
 
@@ -124,10 +159,32 @@ class _Near:
         return self._found[folder]
 
 
+def _exports(logs: Iterable[LogFile], readers: Mapping[str, Reader]) -> dict[Path, str]:
+    """The names of the exports that logs lie in, where a reader has more than one."""
+    found: dict[Path, str] = {}
+    named = {
+        log.path: (log.path.name.removesuffix(SUFFIX), log.source.format if log.source else None)
+        for log in logs
+    }
+    for reader in (reader for reader in readers.values() if reader.in_exports):
+        inside = {
+            path: path.parent.parent
+            for path, (name, of) in named.items()
+            if lies_in_export(name, reader, of)
+        }
+        names = export_names(inside.values())
+        found |= {path: _text(names[export]) for path, export in inside.items()}
+    return found
+
+
+def _text(name: str) -> str:
+    return name.encode(errors="backslashreplace").decode()
+
+
 def _name(path: Path, source: Path) -> str:
     folder = source.parent if path == source else source
     inner = path.relative_to(folder).as_posix()
-    return f"{folder.name}/{inner}".encode(errors="backslashreplace").decode()
+    return _text(f"{folder.name}/{inner}")
 
 
 def _patterns(source: SessionSource, readers: Mapping[str, Reader]) -> tuple[str, ...]:
@@ -138,7 +195,8 @@ def _patterns(source: SessionSource, readers: Mapping[str, Reader]) -> tuple[str
     return tuple(dict.fromkeys(p for reader in readers.values() for p in reader.patterns))
 
 
-def _walk(source: Path, patterns: Sequence[str]) -> list[Path]:
+def _walk(source: Path, patterns: Sequence[str], links: set[Path]) -> list[Path]:
+    """What has the name of a log; links to folders are added to `links`."""
     if stat.S_ISREG(_look(source, follow=True).st_mode):
         return [source]
 
@@ -149,6 +207,9 @@ def _walk(source: Path, patterns: Sequence[str]) -> list[Path]:
     split = [tuple(pattern.split("/")) for pattern in patterns]
     for folder, folders, names in os.walk(source, onerror=stop):
         folders.sort()
+        links.update(
+            path for path in (Path(folder) / name for name in folders) if path.is_symlink()
+        )
         above = Path(folder).relative_to(source).parts
         for name in names:
             if any(_matches((*above, name), pattern) for pattern in split):

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -48,6 +49,7 @@ SHOWN_CHARACTERS = 480
 SHOWN_KINDS = 6
 # Below this width the commit and the time of the last look are left out.
 NARROW = 100
+_QUOTE = "  > "
 
 
 def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
@@ -58,7 +60,13 @@ def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
         plain = value
     else:
         plain = [item.model_dump(mode="json") for item in value]
-    print(json.dumps(plain, indent=2, ensure_ascii=False))  # noqa: T201 - it is the output
+    written = json.dumps(plain, indent=2, ensure_ascii=False)
+    # JSON leaves some of them as they are; as escapes they mean the same to a program.
+    print(_CONTROL.sub(_escaped, written))  # noqa: T201 - it is the output
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def safe(text: str) -> str:
@@ -124,15 +132,24 @@ def turns(c: ScopeCoverage, now: datetime) -> str:
         shown += [f"others {rest:,}"] if rest else []
         parts.append(f"left out: {', '.join(shown)}")
     if c.last_event is not None:
-        parts.append(f"the last said {age(c.last_event, now)}")
+        parts.append(f"the last said {_when_said(c.last_event, now)}")
     return "; ".join(parts)
+
+
+def _when_said(moment: datetime, now: datetime) -> str:
+    """How long ago; of a time to come, which a log may hold as well, the time itself."""
+    if moment <= now:
+        return age(moment, now)
+    return f"at {moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC, which is to come"
 
 
 def age(moment: datetime | None, now: datetime) -> str:
     """How long ago, in the largest unit that says something; never less than nothing."""
     if moment is None:
         return "never"
-    seconds = max(0, int((now - moment).total_seconds()))
+    # Within one zone Python subtracts what the clocks on the wall show.
+    passed = now.astimezone(UTC) - moment.astimezone(UTC)
+    seconds = max(0, int(passed.total_seconds()))
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length:
             return f"{seconds // length} {unit} ago"
@@ -188,7 +205,7 @@ def print_hit(console: Console, hit: Hit, *, full: bool = False) -> None:
         console.print(Text("    " + safe(link), style="dim"), soft_wrap=True)
     content = safe(hit.content).strip()
     shown = content if full else shorten(content)
-    console.print(_indented(Text(shown)))
+    console.print(_Quoted(shown))
     if len(shown) < len(content):
         console.print(_indented(Text("… (--full shows the whole passage)", style="dim")))
     console.print()
@@ -228,6 +245,20 @@ def shorten(content: str) -> str:
 
 def _indented(text: Text) -> Padding:
     return Padding(text, (0, 0, 0, 4))
+
+
+class _Quoted:
+    """Text of a source, each line on the screen marked, so that none passes for one of ours."""
+
+    def __init__(self, text: str) -> None:
+        self._text = Text(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        narrower = options.update(width=max(1, options.max_width - len(_QUOTE)))
+        for line in console.render_lines(self._text, narrower, pad=False):
+            yield Segment(_QUOTE)
+            yield from line
+            yield Segment.line()
 
 
 def print_explanation(console: Console, explanation: Explanation) -> None:

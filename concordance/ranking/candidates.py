@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from concordance.ranking.fusion import Candidate, OrderKey
 
@@ -20,12 +21,14 @@ class Scored:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What the index holds of a passage: what both legs say of it, and its place.
 
-    `share` is the share of the question's idf that it holds, 0 to 1; slug, kind, name and ordinal
-    put it into a total order that doesn't depend on row numbers.
+    A tuple, as every search makes hundreds.
+
+    `share` is the share of the question's idf that it holds, 0 to 1, None where its words are not
+    known: not asked for, or not written yet. Slug, kind, name and ordinal put it into a total order
+    that doesn't depend on row numbers.
     """
 
     chunk_id: int
@@ -34,7 +37,7 @@ class Known:
     name: str
     ordinal: int
     lexical_score: float | None
-    share: float
+    share: float | None
     vector_score: float | None
 
 
@@ -48,15 +51,15 @@ def join_legs(
     lexical_ranks, vector_ranks = _ranks(lexical, order), _ranks(vectors, order)
     return [
         Candidate(
-            chunk_id=i,
-            order_key=order[i],
-            lexical_score=by_id[i].lexical_score,
-            lexical_rank=lexical_ranks.get(i),
-            vector_score=by_id[i].vector_score,
-            vector_rank=vector_ranks.get(i),
-            share=by_id[i].share,
+            i,
+            order[i],
+            k.lexical_score,
+            lexical_ranks.get(i),
+            k.vector_score,
+            vector_ranks.get(i),
+            k.share,
         )
-        for i in sorted(by_id)
+        for i, k in sorted(by_id.items())
     ]
 
 

@@ -17,48 +17,61 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A word of a question as one language has it; no lexeme where it is a stop word there."""
+    """A lexeme of a question in one language, with the places where its words stand."""
 
-    word: str
     language: str
-    lexeme: str | None
+    lexeme: str
+    positions: Sequence[int]
 
 
 Counts = Mapping[str, Mapping[str, int]]
 
 
 def document_frequencies(
-    passages: Mapping[str, int], held: Counts, forms: Sequence[Form]
+    passages: Mapping[str, int], held: Counts, forms: Sequence[Form], unstemmed: Sequence[Form]
 ) -> dict[str, dict[str, int]]:
     """How many of all passages hold each lexeme of a question, by language and lexeme.
 
-    Lexemes of two languages are the same word where they are forms of one word, or written alike. A
-    language's stop words are not stored, and count as held by all of its passages.
+    Lexemes of two languages are the same word where they stand in one place of the question, or are
+    written alike. A language's stop words are not stored, and count as held by all of its passages.
 
     Args:
         passages: How many passages are in each language.
         held: By language and lexeme, how many of them hold it.
-        forms: The question's words in each of the languages; none for what only one form has.
+        forms: The question's lexemes in each of the languages.
+        unstemmed: The same as nobody stems them: one for each word.
     """
-    by_word: dict[str, dict[str, int]] = {}
-    words: dict[tuple[str, str], list[str]] = {}
-    for form in forms:
-        own = by_word.setdefault(form.word, {})
-        if form.lexeme is None:
-            own[form.language] = passages[form.language]
-        else:
-            count = held[form.language].get(form.lexeme, 0)
-            own[form.language] = max(count, own.get(form.language, 0))
-            words.setdefault((form.language, form.lexeme), []).append(form.word)
-    totals = {word: sum(own.values()) for word, own in by_word.items()}
+    at = {language: _by_place(forms, language) for language in held}
+    words: dict[tuple[str, str], list[int]] = {}
+    elsewhere: list[dict[str, int]] = []
+    for number, word in enumerate(unstemmed):
+        own: dict[str, int] = {}
+        for language, places in at.items():
+            lexemes = {places[place] for place in word.positions if place in places}
+            own[language] = max(
+                (held[language].get(lexeme, 0) for lexeme in lexemes), default=passages[language]
+            )
+            for lexeme in lexemes:
+                words.setdefault((language, lexeme), []).append(number)
+        whole = sum(own.values())
+        elsewhere.append({language: whole - count for language, count in own.items()})
 
-    def elsewhere(language: str, lexeme: str) -> int:
+    def others(language: str, lexeme: str) -> int:
         known = words.get((language, lexeme))
         if known is None:
             return sum(held[other].get(lexeme, 0) for other in held if other != language)
-        return max(totals[word] - by_word[word].get(language, 0) for word in known)
+        return max(elsewhere[number][language] for number in known)
 
     return {
-        language: {lexeme: count + elsewhere(language, lexeme) for lexeme, count in own.items()}
+        language: {lexeme: count + others(language, lexeme) for lexeme, count in own.items()}
         for language, own in held.items()
+    }
+
+
+def _by_place(forms: Sequence[Form], language: str) -> dict[int, str]:
+    return {
+        place: form.lexeme
+        for form in forms
+        if form.language == language
+        for place in form.positions
     }

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from concordance.models import Fusion
@@ -82,27 +82,33 @@ def fixed_weight(*, words: bool, vectors: bool, share: float = CONVEX_WEIGHT) ->
 def assess(ordered: Sequence[Fused], *, words: bool, vectors: bool) -> Assessed:
     """The features of every candidate; they stand in the fixed order."""
     order = [f.candidate for f in ordered]
-    leg = _words if words else _cosine
-    best = max((leg(c) for c in order), default=0.0) if words else 1.0
+    worded = [c for c in order if c.share is not None] if words else []
+    leads = _leads(worded, _words, max(map(_words, worded), default=0.0))
+    if len(worded) < len(order):
+        # What is judged by its vector alone leads by its vector.
+        leads = _leads(order, _cosine, 1.0) | leads
+    return Assessed(
+        {
+            c.chunk_id: Features(
+                c.share if words else None,
+                c.vector_score if vectors else None,
+                leads[c.chunk_id],
+            )
+            for c in order
+        }
+    )
+
+
+def _leads(
+    order: Sequence[Candidate], leg: Callable[[Candidate], float], best: float
+) -> dict[int, float]:
+    """How far each candidate stands out on a leg, over the median document, by chunk id."""
     firsts: dict[tuple[str, ...], float] = {}
     for candidate in order:
         firsts.setdefault(_document(candidate.order_key), leg(candidate))
     values = sorted(firsts.values())
     others = {document: _median_without(values, own) for document, own in firsts.items()}
-
-    def lead(c: Candidate) -> float:
-        return (leg(c) - others[_document(c.order_key)]) / (best or 1.0)
-
-    return Assessed(
-        {
-            c.chunk_id: Features(
-                share=c.share if words else None,
-                cosine=c.vector_score if vectors else None,
-                lead=lead(c),
-            )
-            for c in order
-        }
-    )
+    return {c.chunk_id: (leg(c) - others[_document(c.order_key)]) / (best or 1.0) for c in order}
 
 
 def _document(key: OrderKey) -> tuple[str, ...]:

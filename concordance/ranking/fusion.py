@@ -32,7 +32,7 @@ class Candidate:
     lexical_rank: int | None = None
     vector_score: float | None = None
     vector_rank: int | None = None
-    share: float = 0.0
+    share: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)

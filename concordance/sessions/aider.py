@@ -2,6 +2,11 @@
 
 What counts as said: lines that begin with `#### ` are a person's, those that begin with `> ` are
 the tool's, all others are the agent's. Each start of Aider is a session of its own.
+
+An agent's Markdown has headings and quotes that look the same. Aider ends its own lines with two
+blanks, which an editor may have taken away: from the first line of a person that has them on, a
+line needs them to be its own. What stands before is read as without them, so that a log which
+grows never changes what was read of it.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from concordance.sessions.events import (
     Speaker,
     storable,
 )
-from concordance.sessions.lines import moment, split
+from concordance.sessions.lines import UNFINISHED, moment, split
 from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
 from concordance.sessions.thoughts import without_thoughts
 from concordance.text.decoding import looks_binary
@@ -30,8 +35,10 @@ _STARTED: Final = re.compile(rf"(?:^|\r){_START}", re.MULTILINE)
 _HUMAN: Final = "#### "
 _TOOL: Final = ">"
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})")
-# Aider ends the lines of people and of the tool so; within code an agent's line may look like one.
+# Aider ends the lines of people and of the tool so.
 _BREAK: Final = "  "
+# Aider writes it where a person entered nothing.
+_BLANK: Final = "<blank>"
 # Commands that put a question or a task to the agent.
 _ASKING: Final = ("/ask ", "/code ", "/architect ", "/context ")
 
@@ -52,6 +59,8 @@ class _Log:
     started: datetime | None = None
     turn: _Turn | None = None
     fence: str | None = None
+    breaks: bool = False
+    """Whether a line has to end with `_BREAK` to be a person's or the tool's."""
     events: list[Event] = field(default_factory=list)
     notes: dict[str, SessionNote] = field(default_factory=dict)
     left_out: LeftOut = field(default_factory=LeftOut)
@@ -71,11 +80,16 @@ def read_aider(data: bytes, context: LogContext) -> LogContent:
             if not (last and error.reason == "unexpected end of data"):
                 reason = f"not UTF-8 at byte {error.start + 1} of the line"
                 problems.append(LineProblem(number, reason))
-                _unread(log, text)
+                _unread(log, text.removesuffix("\r"))
                 continue
             # Half a character at the end is being written.
             text = line[: error.start].decode("utf-8", "replace")
-        _line(log, number, text.removesuffix("\r"))
+        text = text.removesuffix("\r")
+        if last and log.breaks and text.startswith((_HUMAN[:-1], _TOOL)) and not _own(log, text):
+            # Whose it is shows at its end, which is not written yet.
+            problems.append(LineProblem(number, UNFINISHED, unfinished=True))
+            continue
+        _line(log, number, text)
     _end_turn(log)
     notes = tuple(log.notes.values())
     return LogContent(tuple(log.events), tuple(problems), log.left_out.counts, notes)
@@ -86,9 +100,10 @@ def _line(log: _Log, number: int, line: str) -> None:
         _start(log, line.removeprefix(_START).strip())
         log.left_out.add("start of a session")
         return
-    own = log.fence is None or line.endswith(_BREAK)
-    if line.startswith(_HUMAN.rstrip()) and own and line[4:5] in ("", " "):
+    own = _own(log, line)
+    if line.startswith(_HUMAN[:-1]) and own and line[4:5] in ("", " "):
         log.fence = None
+        log.breaks = log.breaks or line.endswith(_BREAK)
         _say(log, "human", number, line[5:].rstrip())
     elif line.startswith(_TOOL) and own:
         log.fence = None
@@ -101,9 +116,15 @@ def _line(log: _Log, number: int, line: str) -> None:
         _end_turn(log)
 
 
+def _own(log: _Log, line: str) -> bool:
+    """Whether a line may be Aider's own, and not the agent's; within code it has to end so."""
+    return line.endswith(_BREAK) or (log.fence is None and not log.breaks)
+
+
 def _unread(log: _Log, line: str) -> None:
     """What a line that can't be read is known by all the same: whose it was, or code's fence."""
-    if log.fence is None and line.startswith((_HUMAN, _TOOL)):
+    if _own(log, line) and line.startswith((_HUMAN, _TOOL)):
+        log.fence = None
         _end_turn(log)
     else:
         _fence(log, line)
@@ -143,7 +164,7 @@ def _end_turn(log: _Log) -> None:
     why = None
     if turn.speaker == "agent":
         text, why = without_thoughts(text)
-    if not text:
+    if not text or (turn.speaker == "human" and text == _BLANK):
         log.left_out.add(why or "nothing said")
     elif turn.speaker == "human" and text.startswith("/") and not text.startswith(_ASKING):
         log.left_out.add("command")
@@ -164,5 +185,5 @@ READER = Reader(
     patterns=("**/*.aider.chat.history.md", "**/.aider.chat.history.md"),
     recognises=_recognises,
     read=read_aider,
-    version=2,
+    version=3,
 )

@@ -1,12 +1,13 @@
 """Reader of Claude Code's logs: `~/.claude/projects/FOLDER/SESSION.jsonl`, one line a message.
 
 What counts as said: the text of lines of type `user` and `assistant`. Tools answer in lines of type
-`user` as well, and one answer of the agent spans several lines with the same `message.id`.
+`user` as well, and one answer of the agent spans several lines with the same `message.id`. What a
+person types while the agent works is attached as a `queued_command`.
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,6 +19,7 @@ from concordance.sessions.events import (
     SessionNote,
     Workplace,
 )
+from concordance.sessions.injected import INJECTED, SUMMARY, own_words
 from concordance.sessions.lines import Json, entries, kind, moment, objects, spoken, string, table
 from concordance.sessions.reader import LogContext, Reader, Sample
 from concordance.sessions.thoughts import without_thoughts
@@ -28,15 +30,6 @@ SUBAGENT: Final = "sub-agent"
 _BETWEEN: Final = "\n\n"
 # Blocks of a message that hold no words of the conversation, in the order in which one names it.
 _MECHANISM: Final = ("tool_result", "tool_use", "thinking", "redacted_thinking", "image")
-# Beside a person's words: reminders, and what their editor shows.
-_ADDED: Final = re.compile(r"<(system-reminder|ide_[a-z_]+)>.*?(?:</\1>|\Z)", re.DOTALL)
-# What the program writes in a person's name: commands and their output, notices of tasks.
-_INJECTED: Final = re.compile(
-    r"<(?:command-(?:name|message|args|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
-    r"|task-notification|user-memory-input|user-prompt-submit-hook|teammate-message"
-    r"|session-start-hook|environment_context)\b|Caveat: The messages below were generated"
-)
-_INTERRUPTED: Final = re.compile(r"\[Request interrupted by user[^\]]*\]\s*\Z")
 # Which title counts where there are several: the one that a person gave.
 _TITLES: Final = {
     "summary": (0, "summary"),
@@ -63,6 +56,8 @@ class _Log:
     # By session: the message that the last event belongs to, and its key.
     answering: dict[str, tuple[str, tuple[str, str]]] = field(default_factory=dict)
     titles: dict[str, tuple[int, str]] = field(default_factory=dict)
+    # By session: prompts that were queued and are not repeated yet.
+    queued: dict[str, Counter[str]] = field(default_factory=dict)
     # By message: a summary names its session by its last one.
     sessions: dict[str, str] = field(default_factory=dict)
 
@@ -92,6 +87,8 @@ def read_claude_code(data: bytes, context: LogContext) -> LogContent:
 
 
 def _read_line(log: _Log, number: int, line: Json) -> None:
+    queued = kind(line) == "attachment"
+    line = _prompt(line) if queued else line
     session = _session(log, line)
     _note(log, session, line)
     _take_back(log, line)
@@ -100,14 +97,17 @@ def _read_line(log: _Log, number: int, line: Json) -> None:
         log.left_out.add(why)
         return
     message = table(line.get("message"))
-    text = spoken(message.get("content"))
     human = kind(line) == "user"
     if human:
-        text, why = (None, why) if text is None else _own_words(text)
+        text, why, added = own_words(message.get("content"))
+        log.left_out.add(INJECTED, added)
     else:
-        text, why = without_thoughts(text)
+        text, why = without_thoughts(spoken(message.get("content")))
     if text is None:
         log.left_out.add(why or _mechanism(message.get("content")))
+        return
+    if human and _is_repeated(log, session, text, queued=queued):
+        log.left_out.add("repeats a prompt that was queued")
         return
     event_id = string(line.get("uuid")) or f"line-{number}"
     _add(
@@ -121,6 +121,28 @@ def _read_line(log: _Log, number: int, line: Json) -> None:
             occurred_at=moment(line.get("timestamp")),
         ),
     )
+
+
+def _prompt(line: Json) -> Json:
+    """A prompt that was typed while the agent was at work, as a line of a person."""
+    attached = table(line.get("attachment"))
+    if kind(attached) != "queued_command" or attached.get("commandMode", "prompt") != "prompt":
+        return line
+    also = {key: attached[key] for key in ("isMeta", "origin") if key in attached}
+    return line | also | {"type": "user", "message": {"content": attached.get("prompt")}}
+
+
+def _is_repeated(log: _Log, session: str, text: str, *, queued: bool) -> bool:
+    """Whether a person's line says again what was queued; a person may say the same later on."""
+    if queued:
+        log.queued.setdefault(session, Counter())[text.strip()] += 1
+        return False
+    waiting = log.queued.get(session, Counter())
+    if waiting[text.strip()] < 1:
+        log.queued.pop(session, None)
+        return False
+    waiting[text.strip()] -= 1
+    return True
 
 
 def _add(log: _Log, line: Json, event: Event) -> None:
@@ -152,7 +174,7 @@ def _left_out(log: _Log, line: Json) -> str | None:  # noqa: PLR0911
     if line.get("isSidechain") is True and not log.subagents:
         return SUBAGENT
     if line.get("isCompactSummary") is True or line.get("isVisibleInTranscriptOnly") is True:
-        return "summary of what was said before"
+        return SUMMARY
     if line.get("isApiErrorMessage") is True:
         return "error of the API"
     message = table(line.get("message"))
@@ -165,18 +187,6 @@ def _left_out(log: _Log, line: Json) -> str | None:  # noqa: PLR0911
     if of == "user" and (origin.get("kind") == "task-notification" or "senderTaskId" in origin):
         return "sent by a task"
     return None
-
-
-def _own_words(text: str) -> tuple[str | None, str | None]:
-    """A person's own words without what the program added, or the reason why there are none."""
-    kept = _ADDED.sub("", text).strip()
-    if not kept:
-        return None, "injected context"
-    if _INJECTED.match(kept):
-        return None, "command or injected context"
-    if _INTERRUPTED.match(kept):
-        return None, "interruption"
-    return (text if kept == text.strip() else kept), None
 
 
 def _mechanism(content: object) -> str:
@@ -242,5 +252,5 @@ READER = Reader(
     patterns=("**/*.jsonl",),
     recognises=_recognises,
     read=read_claude_code,
-    version=2,
+    version=3,
 )

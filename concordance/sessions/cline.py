@@ -42,6 +42,12 @@ _SAID: Final[dict[str, Speaker]] = {
     "text": "agent",
     "completion_result": "agent",
 }
+# What the agent asks or answers where a person is to reply, and the key of its words.
+_ASKED: Final = {
+    "followup": "question",
+    "plan_mode_respond": "response",
+    "plan_mode_response": "response",
+}
 _MESSAGES: Final = "ui_messages.json"
 _BESIDE: Final = (
     "api_conversation_history.json",
@@ -61,7 +67,7 @@ def read_cline(data: bytes, context: LogContext) -> LogContent:
     whole = document.value
     if not isinstance(whole, list):
         raise NotThisFormat("a JSON document that is no list of messages")
-    session = context.path.parent.name or context.path.stem
+    session = context.folder_id
     events: list[Event] = []
     problems: list[LineProblem] = []
     left_out = LeftOut()
@@ -99,20 +105,21 @@ def _said(message: Json, *, first: bool) -> tuple[Speaker | None, str | None]:
         if text is not None and say == "completion_result":
             text = string(text.removesuffix(_CHANGED))
         return speaker, text
-    if kind(message) == "ask" and kind(message, "ask") == "followup":
-        return "agent", _question(message.get("text"))
+    key = _ASKED.get(kind(message, "ask")) if kind(message) == "ask" else None
+    if key is not None:
+        return "agent", _asked(message.get("text"), key)
     return None, None
 
 
-def _question(text: object) -> str | None:
-    """The question of a JSON text that also has the answers to choose from."""
+def _asked(text: object, key: str) -> str | None:
+    """The words in a JSON text that also has the answers to choose from."""
     if not isinstance(text, str):
         return None
     try:
         asked = parse(text.encode("utf-8", "replace"))
     except LineError:
         return string(text)
-    return string(asked.get("question")) if isinstance(asked, dict) else string(text)
+    return string(asked.get(key)) if isinstance(asked, dict) else string(text)
 
 
 def _why(message: Json) -> str:
@@ -120,7 +127,7 @@ def _why(message: Json) -> str:
         return "partial"
     of = kind(message)
     named = kind(message, of) if of in ("say", "ask") else ""
-    if named in _SAID or (of, named) == ("ask", "followup"):
+    if named in (_SAID if of == "say" else _ASKED):
         return "nothing said"
     return f"{of} {named}".strip() or "no type"
 
@@ -140,5 +147,7 @@ READER = Reader(
     patterns=("**/ui_messages.json",),
     recognises=_recognises,
     read=read_cline,
-    version=2,
+    version=3,
+    in_exports=True,
+    aside=_BESIDE,
 )

@@ -25,6 +25,8 @@ MOST_KINDS = 60
 OTHER = "other"
 MALFORMED = "malformed"
 """A message of a tree or list that is no object, in an entry that can be read all the same."""
+NOTHING_SAID = "nothing said"
+TAKEN_BACK = "taken back"
 MOST_PROBLEMS = 1_000
 """Lines of one log that are named one by one."""
 
@@ -207,6 +209,25 @@ def few_problems(problems: Sequence[LineProblem]) -> tuple[LineProblem, ...]:
     rest = len(problems) - MOST_PROBLEMS
     reason = f"this and {rest - 1:,} more can't be read, the first as {more.reason}"
     return (*problems[:MOST_PROBLEMS], LineProblem(more.line, reason, unit=more.unit))
+
+
+def something_said(events: Sequence[Event], left_out: LeftOut) -> tuple[Event, ...]:
+    """The events in which something is said; the others are counted.
+
+    Where an id stands twice the last one counts: one that says nothing takes back those before.
+    """
+    if all(event.text.strip() for event in events):
+        return tuple(events)
+    last = {(e.session_id, e.event_id, e.project): bool(e.text.strip()) for e in events}
+    kept = []
+    for event in events:
+        if not event.text.strip():
+            left_out.add(NOTHING_SAID)
+        elif not last[event.session_id, event.event_id, event.project]:
+            left_out.add(TAKEN_BACK)
+        else:
+            kept.append(event)
+    return tuple(kept)
 
 
 def storable(text: str) -> str:

@@ -18,6 +18,7 @@ from concordance.sessions.events import (
     SessionNote,
     Speaker,
     Workplace,
+    something_said,
     storable,
 )
 from concordance.sessions.lines import LineError, identifier, moment, objects, string
@@ -51,11 +52,14 @@ def read_jsonl(data: bytes, _context: LogContext = _NO_CONTEXT) -> LogContent:
             known = notes.get((note.session_id, note.project))
             if known is None or (note.workplace and not known.workplace):
                 notes[note.session_id, note.project] = note
-    return LogContent(tuple(events), tuple(problems), left_out.counts, tuple(notes.values()))
+    said = something_said(events, left_out)
+    return LogContent(said, tuple(problems), left_out.counts, tuple(notes.values()))
 
 
 def read_event(value: Mapping[str, Any]) -> Event | None:
     """The event of a row with the canonical fields; None for a type that is left out.
+
+    It may say nothing, and count all the same; see `something_said`.
 
     Raises:
         LineError: A field is missing or malformed.
@@ -126,5 +130,5 @@ READER = Reader(
     patterns=("**/*.jsonl",),
     recognises=_recognises,
     read=read_jsonl,
-    version=2,
+    version=3,
 )

@@ -33,17 +33,29 @@ class LogContext:
 
     `name` is the path from the folder that is the source, that folder's own name included, with
     `/` between its parts. `beside` has the bytes of the files that the reader asked for. With
-    `subagents`, what agents said to each other is kept as well.
+    `subagents`, what agents said to each other is kept as well. `export` tells the export apart
+    that the log's folder lies in, and is empty where the project has no other.
     """
 
     name: str = "log"
     beside: Mapping[str, bytes] = field(default_factory=dict)
     subagents: bool = False
+    export: str = ""
 
     @property
     def path(self) -> PurePosixPath:
         """The name as a path."""
         return PurePosixPath(self.name)
+
+    @property
+    def folder(self) -> str:
+        """The name of the log's folder, for sessions that have no other."""
+        return self.path.parent.name or self.path.stem
+
+    @property
+    def folder_id(self) -> str:
+        """The same as the id of a session: two exports may have folders of one name."""
+        return f"{self.export}/{self.folder}" if self.export else self.folder
 
 
 class Sample:
@@ -125,6 +137,9 @@ class Reader:
         read: From bytes to events. It raises `NotThisFormat` and nothing else, whatever the bytes.
         version: Goes up when the same bytes give other events.
         beside: Paths, from the log's own folder, of files that `read` wants to see as well.
+        in_exports: Whether logs lie as `EXPORT/FOLDER/LOG` and `LogContext.folder_id` names their
+            sessions.
+        aside: Names of files in an export that are no logs.
     """
 
     name: str
@@ -134,3 +149,5 @@ class Reader:
     read: Callable[[bytes, LogContext], LogContent]
     version: int = 1
     beside: tuple[str, ...] = ()
+    in_exports: bool = False
+    aside: tuple[str, ...] = ()

@@ -7,8 +7,9 @@ the choice among them. Readers of other packages are looked up by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 from concordance.sessions import (
     aider,
@@ -21,7 +22,7 @@ from concordance.sessions import (
     open_webui,
     slack,
 )
-from concordance.sessions.events import LineProblem, LogContent, storable
+from concordance.sessions.events import Event, LineProblem, LogContent, storable
 from concordance.sessions.lines import BOM, UNFINISHED, BrokenLineError, LineError, parse
 from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
 from concordance.text.decoding import foreign_mark
@@ -38,6 +39,8 @@ BUILT_IN: Final[tuple[Reader, ...]] = (
     aider.READER,
 )
 MOST_KEYS_SHOWN: Final = 8
+
+_T = TypeVar("_T")
 
 
 def by_name(others: Sequence[Reader] = ()) -> dict[str, Reader]:
@@ -57,9 +60,15 @@ def detect(data: bytes, name: str, readers: Mapping[str, Reader]) -> Reader:
     own = [reader for reader in BUILT_IN if readers.get(reader.name) is reader]
     rest = [reader for reader in readers.values() if reader not in own]
     foreign = foreign_mark(data)
+    failed: NotThisFormat | None = None
     for reader in [*own, *rest] if foreign is None else rest:
-        if reader.recognises(sample):
-            return reader
+        try:
+            if _guarded(reader, partial(reader.recognises, sample)):
+                return reader
+        except NotThisFormat as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
     if foreign is not None:
         raise NotThisFormat(_not_utf8(foreign))
     raise NotThisFormat(f"no known format of session logs: {_seen(sample)}")
@@ -85,11 +94,49 @@ def read(
             if _only_begun(data):
                 return None, LogContent((), (LineProblem(1, UNFINISHED, unfinished=True),))
             raise
-        return reader.name, reader.read(data, context)
+        return reader.name, _content(reader, data, context)
     reader, foreign = readers[named], foreign_mark(data)
     if foreign is not None and reader in BUILT_IN:
         raise NotThisFormat(_not_utf8(foreign))
-    return reader.name, reader.read(data, context)
+    return reader.name, _content(reader, data, context)
+
+
+def _content(reader: Reader, data: bytes, context: LogContext) -> LogContent:
+    """What a reader makes of a log; one of another package has to keep to its contract."""
+
+    def told() -> LogContent:
+        content = reader.read(data, context)
+        if reader not in BUILT_IN and not _is_content(content):
+            raise NotThisFormat(f"reader {reader.name} gave something else than events")
+        return content
+
+    return _guarded(reader, told)
+
+
+def _is_content(content: object) -> bool:
+    return isinstance(content, LogContent) and all(
+        isinstance(event, Event)
+        and isinstance(event.session_id, str)
+        and isinstance(event.text, str)
+        for event in tuple(content.events)
+    )
+
+
+def _guarded(reader: Reader, ask: Callable[[], _T]) -> _T:
+    """What a reader says; where one of another package fails, its log is refused, and no other.
+
+    Its words are left out, as they may quote the log: they would reach the records of runs before
+    anything is scrubbed.
+    """
+    if reader in BUILT_IN:
+        return ask()
+    try:
+        return ask()
+    except NotThisFormat:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever another package raises
+        failure = f"reader {reader.name} failed: {type(error).__name__}"
+    raise NotThisFormat(failure)
 
 
 def _only_begun(data: bytes) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from concordance.sessions.events import Event, LeftOut, LineProblem, LogContent, SessionNote
+from concordance.sessions.events import (
+    Event,
+    LeftOut,
+    LineProblem,
+    LogContent,
+    SessionNote,
+    something_said,
+)
 from concordance.sessions.jsonl import note_of, read_event
 from concordance.sessions.lines import LineError
 
@@ -29,4 +36,5 @@ def read_rows(rows: Sequence[Mapping[str, Any]], before: int = 0) -> LogContent:
         note = note_of(row)
         if note is not None:
             notes[note] = None
-    return LogContent(tuple(events), tuple(problems), left_out.counts, tuple(notes))
+    said = something_said(events, left_out)
+    return LogContent(said, tuple(problems), left_out.counts, tuple(notes))

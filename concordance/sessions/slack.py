@@ -1,7 +1,8 @@
 """Reader of Slack's export: `CHANNEL/YYYY-MM-DD.json`, a list of messages a day.
 
 What counts as said: the text of people and of bots. The session is the channel; a thread in it is
-told apart by its first message.
+told apart by its first message. Channels of two workspaces may have one name: where a project has
+several exports, the export's folder is part of the session's id.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ _BESIDE: Final = (
     *("users.json", "channels.json", "groups.json", "dms.json", "mpims.json"),
     *("integration_logs.json", "org_users.json", "canvases.json", "lists.json"),
 )
+# Reminders and notices of Slack itself.
+_SLACKBOT: Final = "USLACKBOT"
 # `<@U2>`, `<@U2|bo>`, `<#C1|general>`, `<!here>`, `<https://x|this>`
 _MARKED: Final = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
@@ -50,7 +53,7 @@ def read_slack(data: bytes, context: LogContext) -> LogContent:
     whole = document.value
     if not isinstance(whole, list):
         raise NotThisFormat("a JSON document that is no list of messages")
-    channel = context.path.parent.name or context.path.stem
+    channel = context.folder_id
     names = _names(context.beside)
     events: list[Event] = []
     problems: list[LineProblem] = []
@@ -66,7 +69,7 @@ def read_slack(data: bytes, context: LogContext) -> LogContent:
             left_out.add(why or "nothing said")
             continue
         events.append(_event(channel, message, text, names))
-    notes = (SessionNote(channel, f"#{channel}"),)
+    notes = (SessionNote(channel, f"#{context.folder}"),)
     return LogContent(tuple(events), tuple(problems), left_out.counts, notes, cut=document.cut)
 
 
@@ -90,6 +93,8 @@ def _left_out(message: Json) -> str | None:
     subtype = kind(message, "subtype")
     if subtype not in _SAID:
         return subtype
+    if kind(message, "user") == _SLACKBOT:
+        return "Slackbot"
     return "hidden" if message.get("hidden") is True else None
 
 
@@ -173,6 +178,8 @@ READER = Reader(
     patterns=("**/[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json",),
     recognises=_recognises,
     read=read_slack,
-    version=2,
+    version=3,
     beside=(USERS,),
+    in_exports=True,
+    aside=_BESIDE,
 )

@@ -25,7 +25,8 @@ _VISIBLE: Final = re.compile(r"\S")
 _SENTENCE: Final = r"(?:[.!?…][\"'”’»)\]]*\s+|[。！？]+\s*)"
 _NEXT_SENTENCE: Final = re.compile(_SENTENCE)
 _NEXT_WORD: Final = re.compile(r"\s+")
-_LAST_SENTENCE: Final = regex.compile(rf"(?r){_SENTENCE}")
+# Not within white space: each place in a run of it would be tried, and each walks the run.
+_LAST_SENTENCE: Final = regex.compile(rf"(?r){_SENTENCE}(?!\s)")
 _LAST_SPACE: Final = regex.compile(r"(?r)\s")
 
 

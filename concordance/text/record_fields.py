@@ -17,7 +17,7 @@ from concordance.models import AdrStatus
 from concordance.text.lines import LINE_END
 from concordance.text.markdown import MarkdownDocument, Section
 from concordance.text.record_dates import read_date
-from concordance.text.record_markup import COMMENT, FORMATTING, linked
+from concordance.text.record_markup import COMMENT, FORMATTING, linked, without_struck
 from concordance.text.record_status import read_status
 from concordance.text.record_tables import as_rows, is_table, without_html
 from concordance.text.record_words import FIELDS, INDEX_HEADS, LINK_SECTIONS, META_SECTIONS
@@ -33,7 +33,8 @@ _MOST_VALUES: Final = 20
 _UNKNOWN: Final = AdrStatus.UNKNOWN
 
 _MARK: Final = r"(?:\*\*|__|\*|_|`)?"
-_BULLET: Final = r"(?:>\s*)*(?:(?:[-*+•‣–]|\d+[.)])\s+)?(?:>\s*)*"
+# Possessive, as quotes in quotes could be told apart in too many ways.
+_BULLET: Final = r"(?:>\s*)*+(?:(?:[-*+•‣–]|\d+[.)])\s+)?(?:>\s*)*+"
 _KEY: Final = r"(?P<key>[^\W\d_][\w \-/]{0,30}?)"
 _FIELD: Final = re.compile(
     rf"\s*{_BULLET}{_MARK}{_KEY}\s*{_MARK}\s*(?::{{1,4}}{_MARK}(?:\s+(?P<value>.*)|\s*)$"
@@ -54,7 +55,7 @@ _RST_FIELD: Final = re.compile(
     r"\s*(?:[-*]\s+)?:(?P<key>[^\W\d_][\w \-]{0,30}):(?:\s+(?P<value>.*))?$"
 )
 _INNER: Final = re.compile(
-    r"(?:\s*[|·•;；｜，]\s*|\s+(?=\*\*|__|[^\W\d_]{1,10}：)|<br\s*/?>)"
+    r"(?:(?<!\s)\s*[|·•;；｜，]\s*|(?<!\s)\s+(?=\*\*|__|[^\W\d_]{1,10}：)|<br\s*/?>)"
     r"(?=[*_]{0,2}(?P<key>[^\W\d_][\w \-]{0,30}?)[*_]{0,2}\s*[:：])"
 )
 _STRONG: Final = re.compile(r"</?(?:b|strong)\b[^<>]*>", re.IGNORECASE)
@@ -62,14 +63,26 @@ _ROW: Final = re.compile(r"\s*\|(?P<cells>.*)$")
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 _RULED: Final = re.compile(r"\s*[|+]?[\s:|+=-]*-[\s:|+=-]*$")
 _ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s+")
+# Marks, signs and emoji before a word, also as `:warning:`.
+_SIGNS: Final = r"(?::[a-z0-9_+-]{2,30}:|[^\w\[\](){}<>|#~`\n]){0,12}+"
+_BANNER: Final = (
+    r"(?:note|nota bene|important|warning|caution|tip|attention|notice|update|edit|hinweis|achtung"
+    r"|wichtig|nota|remarque|importante|aviso)\b"
+    r"(?:[ \t]*\([^()\n]{1,30}\)|[ \t]+\d[\d./-]{4,9})?[*_]{0,3}(?:\s*[:：–—-]|\s+that\b)"
+)
 _VERB: Final = re.compile(
-    rf"\s*{_BULLET}{_MARK}(?:\[!?\w+\]\s*|(?:note|important|warning|caution|tip|update):\s*)?"
-    rf"{_MARK}(?:(?:this|the) (?:decision|adr|record)\s+)?"
-    r"(?:is|was|has been)?\s*"
-    rf"{_MARK}(?:super(?:s|c)ee?de[sd]|replace[sd]|obsolete[sd]|ersetzt|abgelöst)\b",
+    rf"\s*{_BULLET}{_MARK}(?P<callout>\[!?\w{{1,20}}\]|[^\W\d_]{{2,12}}!)?"
+    rf"{_SIGNS}(?:{_BANNER})?{_SIGNS}"
+    r"(?:(?:this|the) (?:decision|adr|record)\s+)?(?:is|was|has been)?"
+    rf"(?:\s+(?:now|since|later))?\s*{_MARK}(?:"
+    r"(?:super(?:s|c)ee?de[sd]|replace[sd]|obsolete[sd]|ersetzt|abgelöst)\b"
+    r"|(?:deprecated|retired|obsolete|overridden|overruled|succeeded|invalidated)\b[*_]{0,3}"
+    r"[,.]?\s+(?:by|in favou?r|see)\b)",
     re.IGNORECASE,
 )
-_TITLE_NUMBER: Final = re.compile(r"^[\d.]+\s+|[\s:：]+$|^[\W_]+")
+_TITLE_NUMBER: Final = re.compile(r"^[\d.]+\s+|(?<![\s:：])[\s:：]+$|^[\W_]+")
+_WIDEST: Final = 200
+_WIDE: Final = re.compile(rf"[^\S\r\n]{{{_WIDEST + 1},}}")
 _YAML: Final = re.compile(
     r"(?P<key>\"[^\"]{1,80}\"|'[^']{1,80}'|[\w.$/][^:=\r\n]{0,79}?)"
     r"[ \t]*[:=](?:[ \t]+(?P<value>.*)|[ \t]*)$"
@@ -158,7 +171,8 @@ def _first_title_below(document: MarkdownDocument, number: int) -> str:
 
 def _head(text: str, section: Section) -> list[str]:
     lines = islice(_lines(text, section), MOST_HEADER_LINES)
-    return without_html([line[:MOST_VALUE] for line in lines])
+    written = without_struck("\n".join(line[:MOST_VALUE] for line in lines))
+    return without_html(written.split("\n"))
 
 
 def _lines(text: str, section: Section) -> Iterator[str]:
@@ -177,7 +191,8 @@ def _lines(text: str, section: Section) -> Iterator[str]:
             written = COMMENT.sub("", written)
         elif block.kind == "other" and written.startswith(".."):
             continue  # a comment, or the target of a link
-        lines = LINE_END.split(written)
+        # No column is that far off, and patterns would walk such a run from each of its places.
+        lines = LINE_END.split(_WIDE.sub(" " * _WIDEST, written))
         lines = lines if lines[-1] else lines[:-1]
         yield from as_rows(lines[:MOST_HEADER_LINES], above)
         above = lines[-1] if lines else ""
@@ -194,7 +209,8 @@ def _read_lines(
         line = whole[:MOST_VALUE]
         name, rest = _named(lines, number) if fields else (None, "")
         opened = key is not None and not any(part.strip() for part in value)
-        speaks = sentences and not opened and bool(_VERB.match(line))
+        verb = _VERB.match(line) if sentences and not opened else None
+        speaks = verb is not None
         if name is not None and (name in _KEYS or not (speaks or _is_step(key, line))):
             found.add(key, "\n".join(value))
             key, value = None, []
@@ -207,9 +223,10 @@ def _read_lines(
             if not opened:
                 found.add(key, "\n".join(value))
                 key, value = None, []
-        elif speaks:
+        elif verb is not None:
             alone = number + 1 < len(lines) and _named(lines, number + 1)[0] is not None
-            found.say(" ".join(lines[number : number + 2 - alone]))
+            said = line[max(0, verb.end("callout")) :]
+            found.say(" ".join([said, *lines[number + 1 : number + 2 - alone]]))
         elif key is not None and (not _ITEM.match(line) or not "".join(value[:1]).strip()):
             value.append(line if any(value) else line.removeprefix(":"))
     found.add(key, "\n".join(value))

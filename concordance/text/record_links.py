@@ -13,17 +13,21 @@ from itertools import islice
 from typing import Final
 
 from concordance.text.record_dates import find_dates
-from concordance.text.record_markup import COMMENT, plain
+from concordance.text.record_markup import COMMENT, TEXT_ENDING, plain
 from concordance.text.record_words import ABOUT_ITSELF, NOTHING
 
 MOST_REFERENCES: Final = 50
 _MOST_TITLE: Final = 200
 _MOST_CHARACTERS: Final = 20_000
+_WIDE: Final = re.compile(r"\s{20,}")
 
 _BY: Final = (
     r"super(?:s|c)ee?ded|replaced|obsoleted|supplanted|ersetzt|abgelöst|remplacée?|reemplazad[oa]"
     r"|sustituid[oa]|substituíd[oa]|sostituit[oa]|vervangen|已?被取代|已取代"
 )
+# Of these only what is named as records are is meant: `deprecated by the vendor`.
+_OUT_OF_USE: Final = r"deprecated|obsolete|retired|outdated|archived|veraltet|obsol[eè]t[eoa]"
+_OVERRULED: Final = r"overridden|overruled|overriden|succeeded|invalidated"
 _WITH: Final = r"by|with|durch|von|par|por|da|door"
 _FAVOUR: Final = r"in favou?r of|zugunsten von|en faveur de|a favor de"
 _SEE: Final = r"see|cf\.?|refer to|siehe|vgl\.?|voir|véase|ver|zie|见|参见"
@@ -38,12 +42,14 @@ _WHEN: Final = (
     r"(?:\s*[(,]?\s*(?:(?:on|in|since|am)\s+)?(?:\d[\w./-]{3,20}+|\d{1,2}\.?\s[^\W\d_]{3,9}\s\d{4}"
     r"|[^\W\d_]{3,9}\.?\s(?:\d{1,2},?\s)?\d{4})\)?)?+"
 )
-_DONE: Final = (
-    rf"(?<![^\W_])(?P<before>(?:{_PARTLY})\s+)?(?:{_BY}){_MARKS}"
-    rf"(?P<after>\s+(?:{_PARTLY})\b)?{_WHEN}"
-)
-_SUPERSEDED_BY: Final = re.compile(
-    rf"{_DONE}(?:\s*[(,:–—-]\s*|\s+){_MARKS}(?:{_WITH}|{_FAVOUR})\b{_MARKS}(?::(?!\w))?\s*",
+_BEFORE: Final = rf"(?<![^\W_])(?P<before>(?:{_PARTLY})\s+)?"
+_AFTER: Final = rf"{_MARKS}(?P<after>\s+(?:{_PARTLY})\b)?{_WHEN}"
+_DONE: Final = rf"{_BEFORE}(?:{_BY}){_AFTER}"
+_BY_WHAT: Final = rf"(?:\s*[(,:–—-]\s*|\s+){_MARKS}(?:{_WITH}|{_FAVOUR})\b{_MARKS}(?::(?!\w))?\s*"
+_SUPERSEDED_BY: Final = re.compile(rf"{_DONE}{_BY_WHAT}", re.IGNORECASE)
+_RETIRED_BY: Final = re.compile(
+    rf"{_BEFORE}(?:{_OUT_OF_USE}|{_OVERRULED}){_AFTER}(?:{_BY_WHAT}"
+    rf"|\s*[,.;:(–—-]?[\s(]*(?:please\s+)?(?:{_SEE})(?:\s+also)?{_MARKS}[\s:：]+)",
     re.IGNORECASE,
 )
 # After these stands a record, or something else: it has to be named as records are.
@@ -68,6 +74,12 @@ _CLAUSE_LENGTH: Final = 200
 _NAMED: Final = re.compile(
     r"(?:adrs?|madrs?|decisions?|records?|rfc|dr)\s*[-_#:]?\s*\d|0\d+$|\d+-[^\W\d]", re.IGNORECASE
 )
+_FILE_OF_RECORD: Final = re.compile(
+    rf"(?:.*/)?\d{{1,8}}[-_ %]\w[^/]*?(?:{TEXT_ENDING})?(?:#.*)?|[^/:#]+{TEXT_ENDING}(?:#.*)?",
+    re.IGNORECASE,
+)
+# Numbers of a standard.
+_STANDARD: Final = re.compile(r"rfc\W*\d{4}", re.IGNORECASE)
 _MARKDOWN: Final = re.compile(
     r"\[(?P<label>(?:[^\[\]\\]|\\.)*)\]"
     r"\((?P<target><[^<>\n]*>|(?:[^()\s]|\([^()]*\))*)(?:\s+[\"'(][^()]*)?\)"
@@ -116,22 +128,42 @@ class Reference:
 
 def superseded_by(text: str) -> tuple[Reference, ...]:
     """What a value says stands in the record's place; what replaces it in part is not meant."""
-    text = COMMENT.sub("", text[:_MOST_CHARACTERS])
+    text = _readable(text)
     found = _after(text, _SUPERSEDED_BY)
     for reference in (*_after(text, _SUPERSEDED_SEE), *_verb_last(text)):
         if reference.target or _NAMED.match(reference.text):
+            found.setdefault(reference)
+    for reference in _after(text, _RETIRED_BY):
+        if _of_a_record(reference):
             found.setdefault(reference)
     return tuple(found)[:MOST_REFERENCES]
 
 
 def supersedes(text: str) -> tuple[Reference, ...]:
     """What a value says the record replaces, as a whole."""
-    return tuple(_after(COMMENT.sub("", text[:_MOST_CHARACTERS]), _SUPERSEDES))[:MOST_REFERENCES]
+    return tuple(_after(_readable(text), _SUPERSEDES))[:MOST_REFERENCES]
+
+
+def _of_a_record(reference: Reference) -> bool:
+    """Whether something is named as records are: by number, or as a file that could be one."""
+    if _STANDARD.match(reference.text):
+        return False
+    named = _NAMED.match(reference.text) is not None
+    return named or _FILE_OF_RECORD.fullmatch(reference.target or "") is not None
 
 
 def references(text: str) -> tuple[Reference, ...]:
     """All records that a value lists, such as that of the field `Supersedes`."""
-    return tuple(_listed(COMMENT.sub("", text[:_MOST_CHARACTERS]).strip(), 0))[:MOST_REFERENCES]
+    return tuple(_listed(_readable(text).strip(), 0))[:MOST_REFERENCES]
+
+
+def _readable(text: str) -> str:
+    """What is looked at of a value: no comment, and no run of white space that is walked again."""
+    return _WIDE.sub(_narrowed, COMMENT.sub("", text[:_MOST_CHARACTERS]))
+
+
+def _narrowed(run: re.Match[str]) -> str:
+    return "\n\n" if "\n" in run[0] else " "
 
 
 def _after(text: str, verb: re.Pattern[str]) -> dict[Reference, None]:

@@ -51,23 +51,31 @@ _INLINE: Final = re.compile(
     r"\((?:<(?P<angled>[^<>\n]*)>|(?P<bare>\S*?))(?:\s+(?:\".*|'.*|\(.*))?\s*\)", re.DOTALL
 )
 
-_STRUCK: Final = re.compile(r"~~.+?~~|^[ \t]*[-*+][ \t]*\[ \].*$|\[[xX]\](?!\()", re.MULTILINE)
+# Within one paragraph; and a box that is not ticked.
+_STRUCK: Final = re.compile(
+    r"(?<![~/(])~~(?!~)(?:[^~\n]|~(?!~)|\n(?![ \t]*\n)){1,1000}~~(?!~)"
+    r"|<(?P<tag>del|s|strike)(?:\s[^<>]*)?>[^<]{0,1000}(?:<(?!/?(?:del|s|strike)\b)[^<]{0,1000}){0,20}"
+    r"</(?P=tag)\s*>|^[ \t]*[-*+][ \t]*\[ \][^\n]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_TICKED: Final = re.compile(r"\[x\](?!\()", re.IGNORECASE)
 _LINK: Final = re.compile(
     r"!?\[([^\[\]]*)\](?:\((?:<[^<>]*>[^()]*|(?:[^()]|\([^()]*\))*)\)|\[[^\[\]]*\])"
     r"|`([^`<>]+?)\s*<[^<>`]*>`_{0,2}|(?:link|xref):[^\s\[\]]+\[([^\[\]]*)\]"
 )
-_ROLE: Final = re.compile(r":[a-z:]+:`([^`]*)`")
+_ROLE: Final = re.compile(r":[a-z:]{1,60}:`([^`]*)`")
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 _MARKS: Final = re.compile(r"[*`{}\"“”]|(?<!\w)[_'‘’]+|[_'‘’]+(?!\w)")
 
 
 def linked(text: str, definitions: Mapping[str, str]) -> str:
-    """A value whose links stand in it as `[label](<target>)`, without comments and formatting tags.
+    """A value whose links stand in it as `[label](<target>)`, bare of comments and formatting tags.
 
-    `definitions` are the targets that the document gives to labels. A label that has none, in
-    brackets, is the words that it is.
+    What is struck out is gone, too. `definitions` are the targets that the document gives to
+    labels. A label that has none, in brackets, is the words that it is.
     """
     text = _DEFINITION.sub("", COMMENT.sub("", text[:_MOST_CHARACTERS]))
+    text = without_struck(text)
     text = FORMATTING.sub("", _LINE_BREAK.sub("", _BREAK.sub("\n", text)))
 
     def rewritten(match: re.Match[str]) -> str:
@@ -121,9 +129,14 @@ def _unescaped(target: str) -> str:
 
 def plain(text: str) -> str:
     """A value without its markup: links are their labels; comments and struck words are gone."""
-    text = _STRUCK.sub("", COMMENT.sub("", text[:_MOST_CHARACTERS]))
+    text = _TICKED.sub("", without_struck(COMMENT.sub("", text[:_MOST_CHARACTERS])))
     text = _LINK.sub(lambda m: m[1] or m[2] or m[3] or "", text)
     return _MARKS.sub("", _TAG.sub("", _ROLE.sub(r"\1", text))).strip()
+
+
+def without_struck(text: str) -> str:
+    """A text without what is struck out in it, by tildes, by a tag or by a box left open."""
+    return _STRUCK.sub("", text)
 
 
 def without_links(text: str) -> str:

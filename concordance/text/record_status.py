@@ -37,12 +37,16 @@ _LEADING: Final = re.compile(
 )
 _SPLIT: Final = r"[\n;,|；、，。]|\.(?=\s|$)|→|=>|->|—|–|\s-\s|\s/\s|(?<=\w)/(?=\w)|\s>\s"
 _STATEMENT: Final = re.compile(rf"(?:(?!{_SPLIT}).)+")
-_SIGNS: Final = re.compile(r"^[\W_]+")
+_SIGNS: Final = re.compile(r"^(?::[a-z0-9+-]{1,30}_[a-z0-9_+-]{1,30}:|[\W_])+")
 _ALTERNATIVES: Final = re.compile(r"[|/…]")
 _STEPS: Final = re.compile(r"→|=>|->|\bthen\b|\d|\ue001")
 _MOST_STATES_AT_ONCE: Final = 2
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BETWEEN_NAMES: Final = re.compile(r"\s*(?:[,;\n、，；]|\s(?:and|und|et|y|&)\s)\s*")
+_BETWEEN_LAST_FIRST: Final = re.compile(r"\s*[;；\n]\s*")
+_IN_BRACKETS: Final = re.compile(r"\([^()\n]{0,200}\)")
+_NOBODY: Final = frozenset({"tbd", "tba", "n/a", "none", "nobody", "unknown", "todo"})
+_BEFORE_A_DAY: Final = re.compile(r"[\s,(]*(?:\b(?:on|at|am|le|el|em|since|dated?)\b)?[\s:]*$")
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 MOST_DECIDERS: Final = 50
 _MOST_CHARACTERS: Final = 4_000
@@ -59,7 +63,33 @@ _OF_ANOTHER: Final = re.compile(
 _BY_ANOTHER: Final = re.compile(
     r"\b(?:super(?:s|c)ee?ded|replaced|obsoleted|ersetzt|remplacée?|reemplazad[oa])\b.{0,40}"
     r"\b(?:by|with|durch|par|por|of)\b|\bin favou?r of\b"
+    r"|\b(?:deprecated|obsolete|retired|overridden|overruled|succeeded|invalidated)\b.{0,40}"
+    r"\bby\W+(?:the )?(?:(?:adrs?|madrs?|decisions?|records?|rfc)\b|\d)"
 )
+# What is under way beside a decision takes nothing from it, until the decision is opened again.
+_UNDER_WAY: Final = re.compile(
+    r"(?:work )?in[ -](?:progress|review|discussion)|under[ -](?:review|discussion)"
+    r"|not yet\b|to be\b|(?:wip|rfc|pending|reviews?)\b"
+)
+_OPENED: Final = r"(?:since|started|begun|opened|seit)\b"
+_REVIEW_OF: Final = re.compile(rf"reviews?\b(?!\W*{_OPENED})[^(]{{0,60}}{_DATE}")
+_REOPENED: Final = re.compile(
+    r"\b(?:re-?(?:open(?:ed)?|consider(?:ed)?|proposed|submitted|visited)|again|back (?:to|in)"
+    r"|wieder|erneut|de nouveau|de nuevo)\b",
+    re.IGNORECASE,
+)
+# A date behind these is that of what is to come, or of a release.
+_TO_COME: Final = re.compile(
+    rf"\b(?:(?<!in[ -])(?<!under[ -])review(?:ed|s)?(?!\W+{_OPENED})"
+    r"|revisit(?:ed|s)?|until|(?<!no longer )valid|due(?! to\b)|deadline"
+    r"|expir(?:es?|ed|y|ing|ation)|removed|removal|eol|eos|sunset"
+    r"|end[ -]of[ -](?:life|support)|next|planned|scheduled|target(?:ed)?|eta|to be"
+    r"|will (?:be|become|end|take|run|go|have)|bis|gültig|fällig|überprüf\w*|jusqu\W?\w*"
+    r"|hasta|até)\b|\bby\W*(?:(?:the )?end of\W*)?$"
+    # Also the name of a person.
+    r"|(?<!by )(?<!and )\btill\s*(?:(?:the )?end of\s*)?$"
+)
+_OF_A_RELEASE: Final = re.compile(r"\b(?:releases?|versions?)\b[^,]*$")
 _SINCE_THEN: Final = re.compile(r"\b(?:on|since|am|le|el|em)\W*$")
 _HARD_END: Final = re.compile(r"[;|；。]|\.\s")
 
@@ -91,17 +121,37 @@ class _Line:
     days: list[tuple[int, date | None]]
     dates_alone: bool
     end: int
+    under_way: frozenset[int]
 
     def steps(self) -> Iterator[Step]:
         """Each status with its day, which stands before it where the line begins with one."""
-        first = bool(self.days) and bool(self.stated) and self.days[0][0] < self.stated[0][0]
-        ends = [-1, *(place for place, _ in self.stated), self.end]
-        for number, (place, status) in enumerate(self.stated):
-            before = self._first_day(ends[number], place) if first else None
-            yield Step(status, before or self._first_day(place, ends[number + 2]))
+        for number, (_, status) in enumerate(self.stated):
+            at = self._day_of(number)
+            yield Step(status, None if at is None else self.days[at][1])
 
-    def _first_day(self, start: int, end: int) -> date | None:
-        return next((day for at, day in self.days if start < at < end), None)
+    def settle(self) -> None:
+        """Leave out what is under way, with its days."""
+        of_these = {
+            self._day_of(number)
+            for number, (place, _) in enumerate(self.stated)
+            if place in self.under_way
+        }
+        if self.stated and self.under_way.issuperset(place for place, _ in self.stated):
+            self.days = []
+        self.days = [day for number, day in enumerate(self.days) if number not in of_these]
+        self.stated = [one for one in self.stated if one[0] not in self.under_way]
+
+    def _day_of(self, number: int) -> int | None:
+        """Which of the days is that of a status."""
+        first = bool(self.days) and self.days[0][0] < self.stated[0][0]
+        ends = [-1, *(place for place, _ in self.stated), self.end]
+        before = self._first_day(ends[number], ends[number + 1]) if first else None
+        if before is not None and self.days[before][1] is not None:
+            return before
+        return self._first_day(ends[number + 1], ends[number + 2])
+
+    def _first_day(self, start: int, end: int) -> int | None:
+        return next((n for n, (at, _) in enumerate(self.days) if start < at < end), None)
 
 
 def read_status(text: str) -> AdrStatus:
@@ -167,18 +217,43 @@ def _steps(text: str) -> list[Step]:
     return steps
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _lines(text: str) -> list[_Line]:
+    lines = list(_read_lines(text))
+    decided = any(status is not AdrStatus.PROPOSED for line in lines for _, status in line.stated)
+    if decided and not _REOPENED.search(text[:_MOST_CHARACTERS]):
+        for line in lines:
+            line.settle()
+    return lines
+
+
+def _read_lines(text: str) -> Iterator[_Line]:
     value = _BY_NOTHING.sub("", plain(without_links(text[:_MOST_CHARACTERS])))
     if find_dates(value):
         value = _LEFT_OPEN.sub("", value)
+    label = ""
     for whole in value.split("\n"):
         line, days = _prepared(whole)
         places = [match.start() for match in re.finditer(_DATE, line)]
+        stated = list(_stated_in(line))
         own = [
-            (at, day) for at, day in zip(places, days, strict=True) if not _of_another(line[:at])
+            (at, day)
+            for at, day in zip(places, days, strict=True)
+            if not _of_another(line[:at])
+            and not _to_come(label, line[_last_before(at, stated) : at])
         ]
         alone = bool(own) and _DATE_ALONE.fullmatch(line.strip()) is not None
-        yield _Line(list(_stated_in(line)), own, alone, len(line))
+        label = line if line.rstrip().endswith((":", "：")) else label if not line.strip() else ""
+        yield _Line(stated, own, alone, len(line), frozenset(_under_way(line, stated)))
+
+
+def _under_way(line: str, stated: list[tuple[int, AdrStatus]]) -> Iterator[int]:
+    """Where a line says what goes on beside a decision, such as that it is in review."""
+    decided = False
+    for place, status in stated:
+        if status is not AdrStatus.PROPOSED:
+            decided = True
+        elif decided or _UNDER_WAY.match(line, place):
+            yield place
 
 
 def _prepared(line: str) -> tuple[str, list[date | None]]:
@@ -199,6 +274,18 @@ def _of_another(before: str) -> bool:
     if _OF_ANOTHER.search(clause):
         return True
     return bool(_BY_ANOTHER.search(clause)) and not _SINCE_THEN.search(clause)
+
+
+def _to_come(label: str, before: str) -> bool:
+    """Whether the day behind some words is that of what is to come; a label may stand above."""
+    clause = label + _HARD_END.split(before)[-1]
+    if _TO_COME.search(clause):
+        return True
+    return bool(_OF_A_RELEASE.search(clause)) and not _SINCE_THEN.search(clause)
+
+
+def _last_before(at: int, stated: list[tuple[int, AdrStatus]]) -> int:
+    return max((place for place, _ in stated if place < at), default=0)
 
 
 def _stated_in(line: str) -> Iterator[tuple[int, AdrStatus]]:
@@ -223,6 +310,8 @@ def _stated(statement: str) -> AdrStatus | None:
         status = _stated(_without_lead(statement[partly.end() :]))
         # What is replaced in part holds in the rest.
         return AdrStatus.ACCEPTED if status is AdrStatus.SUPERSEDED else status
+    if _REVIEW_OF.match(statement):
+        return None  # the day of a review to come, or of one that changed nothing
     several = _TWO_WORDS.match(statement)
     if several is not None:
         if several[0].startswith("no longer"):
@@ -240,10 +329,34 @@ def _stated(statement: str) -> AdrStatus | None:
 def read_names(text: str) -> tuple[str, ...]:
     """The people of a value, as written: links without their address, each once."""
     lines = [_BULLET.sub("", line) for line in COMMENT.sub("", text).splitlines()]
-    value = plain("\n".join(lines)).strip("[]() \t\n")
+    value = plain("\n".join(lines)).strip("[] \t\n")
+    if _IN_BRACKETS.fullmatch(value):
+        value = value[1:-1]
     names: dict[str, None] = {}
-    for name in _BETWEEN_NAMES.split(value):
-        cleaned = " ".join(name.strip(" .\t-").split())
+    for name in _apart(value):
+        cleaned = " ".join(_undated(name).strip(" .\t-").split())
+        if cleaned.casefold() in _NOBODY:
+            continue
         if cleaned and re.search(r"[^\W_]", cleaned) and not cleaned.startswith("list everyone"):
             names.setdefault(cleaned[:200])
     return tuple(names)[:MOST_DECIDERS]
+
+
+def _apart(value: str) -> Iterator[str]:
+    """Names apart: at semicolons alone where there are any, as in `Smith, John; Doe, Jane`."""
+    # As long as it was, so that places are the same.
+    bare = _IN_BRACKETS.sub(lambda match: "x" * len(match[0]), value)
+    between = _BETWEEN_LAST_FIRST if re.search("[;；]", bare) else _BETWEEN_NAMES
+    end = 0
+    for match in between.finditer(bare):
+        yield value[end : match.start()]
+        end = match.end()
+    yield value[end:]
+
+
+def _undated(name: str) -> str:
+    """A name without the day that stands behind it."""
+    written = find_dates(name)
+    if not written or name[written[-1].end :].strip(" ).]"):
+        return name
+    return _BEFORE_A_DAY.sub("", name[: written[-1].start])

@@ -19,9 +19,10 @@ from itertools import accumulate
 from typing import Final
 
 from concordance.text.lines import LINE_END
+from concordance.text.secret_escapes import Shown
 from concordance.text.secret_rules import Found, find_secrets
 
-RULES_VERSION: Final = 3
+RULES_VERSION: Final = 4
 """Raised by hand when the same text would be scrubbed in another way, so that it is read again."""
 
 MARK: Final = re.compile(r"\[secret: [a-z0-9 ]{1,60}\]")
@@ -130,6 +131,13 @@ class Scrubber:
         return self.text(part[: suffix.start()]) + suffix[0]
 
     def _found(self, text: str) -> Iterator[Found]:
+        yield from self._told(text)
+        shown = Shown(text)
+        if shown.text != text:
+            for found in self._told(shown.text):
+                yield Found(*shown.place(found.start, found.end), found.kind)
+
+    def _told(self, text: str) -> Iterator[Found]:
         yield from find_secrets(text)
         for finder in self.finders:
             yield from finder(text)

@@ -125,11 +125,27 @@ _FORMATS: Final = (
     _format("tailscale key", "tskey-", r"tskey-[a-z]{2,12}-[A-Za-z0-9-]{16,120}+"),
     _format(
         "model provider key",
-        "gsk_ xai- pplx- nvapi- r8_ tgp_v1_ fw_",
-        r"(?:gsk_|xai-|pplx-|nvapi-|r8_|tgp_v1_|fw_)[\w-]{24,255}+",
+        "gsk_ xai- pplx- nvapi- r8_ tgp_v1_",
+        r"(?:gsk_|xai-|pplx-|nvapi-|r8_|tgp_v1_)[\w-]{24,255}+",
     ),
     _format("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     _format("1password token", "ops_eyJ", r"ops_eyJ[A-Za-z0-9+/=]{100,4096}+"),
+    _format("google refresh token", "1//0", r"1//0[\w-]{40,200}+"),
+    _format("supabase key", "sb_secret_ sbp_", r"(?:sb_secret_[\w-]{20,64}+|sbp_[0-9a-f]{40})"),
+    _format("cloudflare key", "v1.0-", r"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}"),
+    _format("model provider key", "fw_", r"fw_[A-Za-z0-9]{20,64}+(?![\w-])"),
+    _format("crates token", "cio", r"cio[A-Za-z0-9]{32}(?![\w-])"),
+    _format("facebook token", "EAA", r"EAA[A-Z][A-Za-z0-9]{76,400}+(?![\w/+=])"),
+    _format(
+        "braintree token",
+        "access_token$",
+        r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}",
+    ),
+    _format("laravel key", "base64:", r"base64:(?P<key>[A-Za-z0-9+/]{43}=)(?![A-Za-z0-9+/=])"),
+    _format("vercel token", "vcp_", r"vcp_[A-Za-z0-9]{24,64}+(?![\w-])"),
+    _format("heroku key", "HRKU-", r"HRKU-[\w-]{36,80}+"),
+    _format("airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    _format("langsmith key", "lsv2_", r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
     # The signature may be cut off, as it is where a log cuts its lines.
     _format(
         "jwt",
@@ -150,6 +166,17 @@ _DISCORD: Final = re.compile(
 )
 
 
+# AWS shows a secret beside its key's id or below its name, in files of CSV, tables and terminals.
+_AWS_NAMED: Final = re.compile(
+    r"(?:A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])|\[secret: aws access key\]"
+    r"|(?i:secret[ _-]?access[ _-]?key))"
+)
+_AWS_NEEDLES: Final = ("AKIA", "ASIA", "aws access key", "ecret", "ECRET")
+_AWS_SECRET: Final = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])")
+_AWS_REACH: Final = 400
+_AWS_LINES: Final = re.compile(r"[^\r\n]*+(?:(?:\r\n?|\n)[^\r\n]*+){0,3}")
+
+
 def formatted(text: str) -> Iterator[tuple[int, int, str]]:
     """Spans of the keys that a format tells, with their kinds."""
     for form in _FORMATS:
@@ -159,6 +186,7 @@ def formatted(text: str) -> Iterator[tuple[int, int, str]]:
                 if not is_filler(text[start : match.end()]):
                     yield start, match.end(), form.kind
     yield from _sk_keys(text)
+    yield from _aws_secrets(text)
     for match in _DISCORD.finditer(text):
         # Its first part is the number of a user, in base64.
         number = match["id"][: len(match["id"]) // 4 * 4]
@@ -169,6 +197,22 @@ def formatted(text: str) -> Iterator[tuple[int, int, str]]:
 def is_filler(value: str) -> bool:
     """Whether the end of a value shows that it only stands for one: `ghp_xxxxxxxx`."""
     return len(set(value[-10:].lower())) == 1 and value[-1] in "xX*.0_-"
+
+
+def _aws_secrets(text: str) -> Iterator[tuple[int, int, str]]:
+    """Words of 40 characters of base64 on the line of a key's id or of the name, or below it."""
+    if not any(needle in text for needle in _AWS_NEEDLES):
+        return
+    covered = 0
+    for named in _AWS_NAMED.finditer(text):
+        near = _AWS_LINES.match(text, named.end(), named.end() + _AWS_REACH)
+        start = max(covered, named.end())
+        covered = max(covered, named.end() if near is None else near.end())
+        for match in _AWS_SECRET.finditer(text, start, covered):
+            signs = match[0]
+            mixed = any(c.isupper() for c in signs) and any(c.islower() for c in signs)
+            if mixed and any(c.isdigit() for c in signs) and not is_filler(signs):
+                yield *match.span(), "aws secret key"
 
 
 def _sk_keys(text: str) -> Iterator[tuple[int, int, str]]:

@@ -88,15 +88,33 @@ _SECRETS: Final = (
 SHORT_NAMES: Final = frozenset({"pass", "pw", "psk"})
 """Names of passwords that are words of prose as well."""
 
-BARE: Final = r"[^\s\"'`<>(){}\[\]|,;\\，。；、！？：＝（）「」『』【】《》“”‘’«»぀-ヿ㐀-鿿가-힣]"
+_QUALIFIER: Final = (
+    r"(?:[_.-]?(?:[0-9]{1,3}|prod|dev|test|stag(?:e|ing)|live|base64|b64|base|value|new|old"
+    r"|primary|secondary))?"
+)
+NAME_END: Final = re.compile(
+    rf"(?i)(?:(?P<password>{_PASSWORDS})|(?P<secret>{_SECRETS})){_QUALIFIER}\Z"
+)
+"""What the name of a variable ends with that holds a secret; `password` where it is one."""
+
+FOREIGN_SIGNS: Final = "，。；、！？：＝（）「」『』【】《》“”‘’«»぀-ヿ㐀-鿿가-힣"
+"""Signs and letters with which prose without spaces goes on behind a value."""
+
+BARE: Final = r"[^\s\"'`<>(){}\[\]|,;\\" + FOREIGN_SIGNS + "]"
 """What a value without quotes is made of: where prose without spaces goes on, it ends."""
+
+SINGLE: Final = (
+    r"(?:[^'\\\r\n]|\\(?!')|\\'(?=[\w!@#$%^&*+=-])|''(?=\w)"
+    r"|'\\'')"
+)
+"""What a value in single quotes is made of: a quote in it is escaped, doubled or put beside."""
 
 _LINE_END: Final = r"(?:\r\n?|\n)"
 _VALUES: Final = rf"""
     (?:[*_]{{1,2}}[ \t]{{0,4}})?[“„‘«「『]?
     (?:"(?P<double>(?:[^"\\\r\n]|\\[^\r\n]){{1,{LONGEST}}})
       |\\{{1,3}}"(?P<escaped>[^"\\\r\n]{{1,{LONGEST}}})
-      |'(?P<single>[^'\r\n]{{1,{LONGEST}}})
+      |'(?P<single>(?!''){SINGLE}{{1,{LONGEST}}})
       |`(?P<ticked>[^`\r\n]{{1,{LONGEST}}})
       |(?P<bare>{BARE}{{1,{LONGEST}}}))
 """
@@ -107,7 +125,8 @@ _SIGNS: Final = rf"""
       | (?P<wrap>[ \t]{{0,4}}[:：][*_]{{0,2}}[ \t]{{0,4}}{_LINE_END}[ \t>]{{0,40}}
           |[ \t]{{1,4}}(?:is|was){_LINE_END}[ \t>]{{0,40}})
       | [ \t]{{0,40}}(?::=|=>|=(?!=)|:(?!:)|<-|[：＝])[ \t\u3000]{{0,8}}
-      | [ \t]+(?:is|was|to|as|by|ist|lautet|est|es|jest)[ \t]{{1,4}}(?::[ \t]{{0,4}})?
+      | [ \t]+(?:is|was|to|as|by|ist|lautet|est|es|jest)
+        (?:[ \t]{{1,4}}(?::[ \t]{{0,4}})?|:[ \t]{{1,4}})
       | [ \t]{{0,4}}(?:是|为|為|は|은|는)[ \t\u3000]{{0,4}}[:：]?[ \t]{{0,4}}
       | [ \t]{{0,4}},?[ \t]{{0,4}}{_LINE_END}?[ \t]{{0,40}}
         ["']?value["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}
@@ -124,9 +143,9 @@ def _named(passwords: str, secrets: str) -> re.Pattern[str]:
     return re.compile(
         rf"""(?ix)
         (?:(?P<password>{passwords})|(?P<secret>{secrets}))
-        (?:[_.-]?(?:[0-9]{{1,3}}|prod|dev|test|stag(?:e|ing)|live|base64|b64|base|value|new|old
-          |primary|secondary))?
+        {_QUALIFIER}
         (?![A-Za-z0-9_-])[\\"'`\]*_]{{0,4}}
+        (?:[ ]\[[^\[\]\r\n]{{0,40}}\](?=:))?
         (?P<sign>{_SIGNS})
         {_VALUES}
         """

@@ -39,6 +39,38 @@ _COMMANDS: Final = (
             rf"{_PASSWORD}"
         ),
     ),
+    (
+        ("docker", "podman", "nerdctl", "helm", "az", "oc", "buildah", "skopeo", "crane"),
+        re.compile(
+            r"\b(?:docker|podman|nerdctl|helm registry|az|oc|buildah|skopeo|crane(?: auth)?)"
+            r" login\b"
+            rf"[^\r\n|;&]{{0,160}}? -p[ =]{_PASSWORD}"
+        ),
+    ),
+    (("sqlcmd", "bcp"), re.compile(rf"\b(?:sqlcmd|bcp)\b[^\r\n|;&]{{0,160}}? -P ?{_PASSWORD}")),
+    (
+        ("htpasswd",),
+        re.compile(
+            rf"\bhtpasswd (?:-[a-zA-Z]{{1,8}} ){{0,4}}-[a-zA-Z]{{0,6}}b[a-zA-Z]{{0,6}} "
+            rf"(?:[^\s-]\S{{0,120}} )?(?!-)\S{{1,64}} {_PASSWORD}"
+        ),
+    ),
+    (
+        ("chpasswd",),
+        re.compile(
+            r"\b(?:echo|printf)[ \t](?:-\w[ \t])?[\"']?[\w.-]{1,32}:"
+            r"(?P<password>[^\s\"'`|\\]{3,128})(?:\\n)?[\"']?[ \t]{0,4}\|[^\r\n|]{0,40}\bchpasswd"
+        ),
+    ),
+    (
+        ("assword for", "assword of", "ASSWORD FOR"),
+        re.compile(
+            r"(?i)\bpassword (?:for|of)(?: [\w.@/`'-]{1,40}){1,4}?"
+            r"(?: is| was)?(?::|(?<=is)|(?<=was))[ \t]{1,4}[`\"'*]{0,2}"
+            r"(?P<password>(?!(?:base|sha|md|utf|aes)-?[0-9])(?=[^\s\"'`*<>]{0,60}[0-9])"
+            r"(?=[^\s\"'`*<>]{0,60}[a-z])[^\s\"'`*<>(),;]{8,128})"
+        ),
+    ),
     (("redis-cli",), re.compile(rf"\bredis-cli\b[^\r\n]{{0,80}}? -a {_PASSWORD}")),
     (("REDISCLI_AUTH",), re.compile(rf"\bREDISCLI_AUTH={_PASSWORD}")),
     (

@@ -1,8 +1,9 @@
 """What a secret looks like: the formats of issuers, and the places where secrets are written.
 
-What belongs here: blocks of keys, addresses and headers, and all rules together, as spans of a
-text. What becomes of a span is `scrubbing`'s matter; formats are in `secret_formats`, commands and
-files in `secret_places`, values that follow a name such as `password` in `secret_values`.
+What belongs here: addresses and headers, and all rules together, as spans of a text. What becomes
+of a span is `scrubbing`'s matter; blocks of keys are in `secret_blocks`, formats in
+`secret_formats`, commands and files in `secret_places`, values that follow a name such as
+`password` in `secret_values`.
 
 Each rule begins with a word that must stand in the text, and has bounds or possessive repeats, so
 that no text takes longer than its length allows.
@@ -18,7 +19,9 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Final
 
+from concordance.text.secret_blocks import private_keys
 from concordance.text.secret_formats import formatted, is_filler
+from concordance.text.secret_lines import values_of_lines
 from concordance.text.secret_placeholders import is_plain
 from concordance.text.secret_places import placed_secrets
 from concordance.text.secret_values import assigned_values
@@ -33,30 +36,6 @@ class Found:
     kind: str
 
 
-_PIECE: Final = r"[A-Za-z0-9+/=]"
-_GAP: Final = r"(?:\\+[nrt]|[\s\"',;#*|>+\\])"
-_KEY_HEADER: Final = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    r"|PuTTY-User-Key-File-[23]:|Private-Lines: \d{1,4}"
-)
-_KEY_LINES: Final = re.compile(
-    rf"(?:{_GAP}{{0,80}}(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|Encryption):"
-    r"[^\r\n\\]{0,200})*+"
-    rf"(?P<body>(?:{_GAP}{{0,80}}+{_PIECE}{{16,}}+)++)"
-    rf"(?:{_GAP}{{0,80}}+{_PIECE}{{1,15}}+"
-    rf"(?:(?<=[0-9+/=])(?=[\r\n\"'\\]|$)|(?={_GAP}{{0,80}}-----END )))?"
-)
-_KEY_END: Final = re.compile(
-    rf"{_GAP}{{0,80}}-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
-)
-# The end of a block whose beginning is not there: whole lines of what a key is written in.
-_KEY_TAIL: Final = re.compile(
-    r"(?:(?:^|(?<=\\n))[ \t>#*|\"']{0,20}[A-Za-z0-9+/]{20,100}={0,2}[ \t\"',\\]{0,4}"
-    r"(?:\r\n?|\n|\\r|\\n|(?=n))n?){1,400}+"
-    r"[ \t>#*|\"']{0,20}(?:[A-Za-z0-9+/]{1,76}={0,2}(?:\r\n?|\n|\\n))?"
-    r"[ \t>#*|\"']{0,20}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----",
-    re.MULTILINE,
-)
 _URL_PASSWORD: Final = re.compile(
     r"(?<=://)(?P<user>[^\s/?#:@\"'`<>|]{0,128})"
     r":(?P<password>[^\s/?#\"'`<>\[\]]{1,256}?)@(?=[^\s@/]{1,255}(?:[\s/?#:,;\"'`<>)]|$))"
@@ -70,27 +49,14 @@ _SHORTEST_BEARER: Final = 16
 
 def find_secrets(text: str) -> Iterator[Found]:
     """Every secret that the rules know; of overlapping ones the earlier says better what it is."""
-    yield from _private_keys(text)
+    for start, end in private_keys(text):
+        yield Found(start, end, "private key")
     yield from starmap(Found, formatted(text))
     yield from _url_passwords(text)
     yield from _headers(text)
     yield from starmap(Found, placed_secrets(text))
+    yield from starmap(Found, values_of_lines(text))
     yield from starmap(Found, assigned_values(text))
-
-
-def _private_keys(text: str) -> Iterator[Found]:
-    """Whole and cut blocks, on lines or in one string with escaped line ends."""
-    covered = 0
-    if "PRIVATE KEY" in text or "Private-Lines" in text or "PuTTY-User-Key" in text:
-        for header in _KEY_HEADER.finditer(text):
-            lines = _KEY_LINES.match(text, header.end())
-            if lines is not None and not is_filler(lines["body"].strip("\"'\\ \r\n")):
-                end = _KEY_END.match(text, lines.end())
-                covered = lines.end() if end is None else end.end()
-                yield Found(header.start(), covered, "private key")
-    if "-----END " in text:
-        for tail in _KEY_TAIL.finditer(text, covered):
-            yield Found(tail.start(), tail.end(), "private key")
 
 
 def _url_passwords(text: str) -> Iterator[Found]:

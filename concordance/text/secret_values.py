@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from concordance.text.secret_names import BARE, LONGEST, SHORT_NAMES, named_values
+from concordance.text.secret_names import BARE, LONGEST, SHORT_NAMES, SINGLE, named_values
 from concordance.text.secret_placeholders import is_placeholder
 
 _REST: Final = {
     "double": re.compile(r'(?:[^"\\\r\n]|\\[^\r\n])*+'),
     "escaped": re.compile(r'[^"\\\r\n]*+'),
-    "single": re.compile(r"[^'\r\n]*+"),
+    "single": re.compile(rf"{SINGLE}*+"),
     "ticked": re.compile(r"[^`\r\n]*+"),
     "bare": re.compile(rf"{BARE}*+"),
 }
@@ -91,7 +91,7 @@ def _trimmed(text: str, match: re.Match[str], start: int, end: int) -> tuple[int
 
 def fits_quoted(value: str, name: str) -> bool:
     """Whether a value in quotes is a secret, under a name that tells of one."""
-    if not _could_be(value):
+    if not could_be(value):
         return False
     if re.search(r"(?i)pass|pwd", name) is None:
         return _fits_secret(value, bare=False)
@@ -111,10 +111,10 @@ def _is_secret(text: str, match: re.Match[str], value: str, *, bare: bool) -> bo
     environment = sign == "=" and _is_environment(text, match.start())
     if environment and match["password"]:
         value = "".join(value.split())  # words in quotes are one there
-    if not _could_be(value) or not _is_assigned(text, match, bare=bare):
+    if not could_be(value) or not _is_assigned(text, match, bare=bare):
         return False
     if environment:
-        return _fits_environment(value, password=bool(match["password"]))
+        return fits_environment(value, password=bool(match["password"]))
     return _fits_place(text, match, value, bare=bare)
 
 
@@ -146,7 +146,7 @@ def _is_whole_line(text: str, match: re.Match[str]) -> bool:
     return not before and text[match.end() : match.end() + 1] in ("", "\r", "\n")
 
 
-def _could_be(value: str) -> bool:
+def could_be(value: str) -> bool:
     """Whether a value is no placeholder, sentence, path, address, name or method."""
     if len(value) < _SHORTEST or any(c.isspace() for c in value) or is_placeholder(value):
         return False
@@ -187,7 +187,8 @@ def _is_option(text: str, position: int) -> bool:
     return _OPTION.search(_line_before(text, position)) is not None
 
 
-def _fits_environment(value: str, *, password: bool) -> bool:
+def fits_environment(value: str, *, password: bool) -> bool:
+    """Whether a value that could be a secret is one, as that of a variable in capitals."""
     if password:
         return True
     if _NUMBER.fullmatch(value):

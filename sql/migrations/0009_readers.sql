@@ -194,10 +194,11 @@ begin
 end
 $$;
 
--- A question's words in each language, with what the searched projects know of them.
-create function reader_terms(question text, projects integer[] default null)
-returns table (language text, passages integer, lexeme text, dimension integer, count integer,
-    passages_with integer, largest real, shared boolean)
+-- A question's words in each language, with what the searched projects know of them. Of a very long
+-- question those that stand in it most often are taken; `asked` is how many there are.
+create function reader_terms(question text, projects integer[] default null, most integer default 2000)
+returns table (language text, passages integer, lexeme text, dimension integer, occurrences integer,
+    passages_with integer, largest real, asked integer, shared boolean)
 language plpgsql stable security definer
 set search_path from current set client_min_messages = error set row_security = on as $$
 #variable_conflict use_column
@@ -206,7 +207,7 @@ declare
 begin
     return query
     select q.language, q.passages, c.lexeme, lexeme_dimension(c.lexeme),
-           c.occurrences::integer, s.passages_with, s.largest,
+           c.occurrences, s.passages_with, s.largest, coalesce(c.asked, 0),
            exists (
              select from term_stats t
              where lexeme_dimension(t.lexeme) = lexeme_dimension(c.lexeme) and t.lexeme <> c.lexeme
@@ -217,8 +218,15 @@ begin
         where s.project_id = any(own) and s.passages > 0
         group by s.language
     ) q
-    left join lateral lexeme_counts(text_lexemes(q.language::regconfig, reader_terms.question)) as c
-        on true
+    left join lateral (
+        select u.lexeme, coalesce(cardinality(u.positions), 1) as occurrences,
+               length(a.lexemes) as asked
+        from (select text_lexemes(q.language::regconfig, reader_terms.question) as lexemes offset 0) a
+        cross join lateral unnest(a.lexemes) as u
+        where left(u.lexeme, 1) <> '§'
+        order by occurrences desc, u.positions[1], u.lexeme
+        limit reader_terms.most
+    ) c on true
     cross join lateral (
         select coalesce(sum(t.passages), 0)::integer as passages_with,
                coalesce(max(t.largest), 0)::real as largest
@@ -314,38 +322,70 @@ declare
     conditions text[];
 begin
     with terms as materialized (
-        select t.language, t.passages, t.lexeme, t.dimension, t.count, t.passages_with, t.largest
+        select t.language, t.passages, t.lexeme, t.dimension, t.occurrences, t.passages_with, t.largest
         from reader_terms(reader_words.question, own) t
-    ), sizes as (
+    ), sizes as materialized (
         select distinct t.language, t.passages from terms t
+    ), spaced as materialized (
+        select case when octet_length(t.txt) = length(t.txt) then apart(t.txt)
+                    else lower(apart(without_cjk(normalize(t.txt, nfkc)))) end as txt
+        from (select reader_words.question as txt) t
     ), forms as materialized (
-        select w.lexeme as word, s.language, s.passages, f.lexeme
-        from unnest(text_lexemes('simple', reader_words.question)) as w
-        cross join sizes s
-        left join lateral unnest(text_lexemes(s.language::regconfig, w.lexeme)) as f on true
-        where w.positions is not null
-    ), by_word as materialized (
+        -- The question's words by place, as in the statement `forms`; one language needs none.
+        select l.language, row_number() over () as number, fold_accents(u.lexeme) as lexeme, u.positions
+        from (select s.language from sizes s union select 'simple') l
+        cross join lateral (
+            select u.lexeme, u.positions
+            from spaced x, unnest(to_tsvector(l.language::regconfig, x.txt)) as u
+            where u.positions[1] < 16383
+            order by u.positions[1]
+            limit 2000
+        ) u
+        where (select count(*) from sizes) > 1
+    ), places as materialized (
+        select distinct on (f.language, a.place) f.language, a.place, f.lexeme
+        from forms f cross join lateral unnest(f.positions) as a (place)
+        order by f.language, a.place, f.positions[1] desc
+    ), words as materialized (
+        -- One for each word as nobody stems it.
+        select f.number, f.positions from forms f where f.language = 'simple'
+    ), met as materialized (
+        select distinct w.number, p.language, p.lexeme
+        from words w
+        cross join lateral unnest(w.positions) as a (place)
+        join places p on p.place = a.place
+        where p.language in (select s.language from sizes s)
+    ), known as (
+        select m.number, m.language, max(coalesce(t.passages_with, 0)) as held
+        from met m left join terms t on t.language = m.language and t.lexeme = m.lexeme
+        group by m.number, m.language
+    ), elsewhere as materialized (
         -- A language's stop words are not stored, and count as held by all of its passages.
-        select f.word, f.language,
-               max(case when f.lexeme is null then f.passages else coalesce(t.passages_with, 0) end) as held
-        from forms f left join terms t on t.language = f.language and t.lexeme = f.lexeme
-        group by f.word, f.language
+        select w.number, s.language,
+               sum(coalesce(k.held, s.passages)) over (partition by w.number)
+                   - coalesce(k.held, s.passages) as held
+        from words w
+        cross join sizes s
+        left join known k on k.number = w.number and k.language = s.language
+    ), others as (
+        select m.language, m.lexeme, max(e.held) as held
+        from met m join elsewhere e on e.number = m.number and e.language = m.language
+        group by m.language, m.lexeme
+    ), alike as (
+        select t.lexeme, sum(t.passages_with) as held from terms t group by t.lexeme
     ), counted as (
         -- One word has one idf over all languages: its forms in the others count with its own.
-        select t.language, t.passages, t.lexeme, t.dimension, t.count, t.largest,
+        select t.language, t.passages, t.lexeme, t.dimension, t.occurrences, t.largest,
                (select sum(s.passages) from sizes s) as in_all,
-               t.passages_with + coalesce(
-                   (select max(coalesce((select sum(b.held) from by_word b
-                                         where b.word = f.word and b.language <> f.language), 0))
-                    from forms f where f.language = t.language and f.lexeme = t.lexeme),
-                   (select sum(o.passages_with) from terms o
-                    where o.lexeme = t.lexeme and o.language <> t.language),
-                   0) as frequency
-        from terms t where t.passages_with > 0
+               coalesce(t.passages_with + o.held, a.held) as frequency
+        from terms t
+        join alike a on a.lexeme = t.lexeme
+        left join others o on o.language = t.language and o.lexeme = t.lexeme
+        where t.passages_with > 0
     ), weighed as (
         select c.language, c.passages, c.lexeme, c.dimension, c.largest,
-               c.count * ln(1 + (c.in_all - least(c.frequency, c.in_all) + 0.5)::float8
-                                / (least(c.frequency, c.in_all) + 0.5)::float8) as idf
+               c.occurrences * ln(1 + (c.in_all - least(c.frequency, c.in_all) + 0.5)::float8
+                                      / (least(c.frequency, c.in_all) + 0.5)::float8) as idf
         from counted c
     ), ranked as (
         select w.language, w.passages, w.lexeme, w.dimension, w.idf,
@@ -406,6 +446,27 @@ begin
               and (reader_count.adr_status is null
                    or has_adr_status(d.id, d.scope, reader_count.adr_status))
             limit reader_count.most
+        ) x);
+end
+$$;
+
+-- How many passages of some scopes have no words yet, up to a bound.
+create function reader_wordless(projects integer[], scopes text[], most integer)
+returns bigint
+language plpgsql stable security definer
+set search_path from current set client_min_messages = error set row_security = on as $$
+declare
+    own integer[] := own_projects(own_tenant(), reader_wordless.projects);
+begin
+    return (
+        select count(*)
+        from (
+            select
+            from chunks k
+            join documents d on d.id = k.document_id
+            where d.project_id = any(own) and d.scope = any(own_scopes(reader_wordless.scopes))
+              and not exists (select from lexical l where l.chunk_id = k.id)
+            limit reader_wordless.most
         ) x);
 end
 $$;

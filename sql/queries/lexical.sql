@@ -224,9 +224,10 @@ where s.project_id = %(project)s
 -- name: terms
 -- A question's words in each language of the searched projects, with what these know of them; one
 -- row without a word where it has none in a language. An aggregate a word: as a join, the planner
--- would read all words of a language.
+-- would read all words of a language. Of a very long question those that stand in it most often are
+-- taken, and of these the first; `asked` is how many there are.
 select q.language, q.passages, c.lexeme, lexeme_dimension(c.lexeme) as dimension,
-       c.occurrences::integer as count, s.passages_with, s.largest,
+       c.occurrences, s.passages_with, s.largest, coalesce(c.asked, 0) as asked,
        exists (
          select from term_stats t
          where lexeme_dimension(t.lexeme) = lexeme_dimension(c.lexeme) and t.lexeme <> c.lexeme
@@ -238,7 +239,14 @@ from (
     where s.project_id = any(%(projects)s) and s.passages > 0
     group by s.language
 ) q
-left join lateral lexeme_counts(text_lexemes(q.language::regconfig, %(question)s)) as c on true
+left join lateral (
+    select u.lexeme, coalesce(cardinality(u.positions), 1) as occurrences, length(a.lexemes) as asked
+    from (select text_lexemes(q.language::regconfig, %(question)s) as lexemes offset 0) a
+    cross join lateral unnest(a.lexemes) as u
+    where left(u.lexeme, 1) <> '§'
+    order by occurrences desc, u.positions[1], u.lexeme
+    limit %(most)s
+) c on true
 cross join lateral (
     select coalesce(sum(t.passages), 0)::integer as passages_with,
            coalesce(max(t.largest), 0)::real as largest
@@ -248,14 +256,25 @@ cross join lateral (
 order by q.language, c.lexeme
 
 -- name: forms
--- The words of a question, as nobody stems them, in each language; none where it is a stop word.
--- What is found whole or without its leading zeros, and has no position, is alike in all of them.
-select w.lexeme as word, q.language, f.lexeme
-from unnest(text_lexemes('simple', %(question)s)) as w
-cross join unnest(%(languages)s::text[]) as q (language)
-left join lateral unnest(text_lexemes(q.language::regconfig, w.lexeme)) as f on true
-where w.positions is not null
-order by w.lexeme, q.language, f.lexeme
+-- The words of a question by place, in each language: a place without a word is a stop word there.
+-- Cut into words as `text_lexemes` does it, and folded after they were stemmed. Pairs of characters,
+-- and what is found whole or without its leading zeros, are alike in all languages. Places beyond
+-- the last that a tsvector tells apart are left out.
+with question as (
+    select case when octet_length(t.txt) = length(t.txt) then apart(t.txt)
+                else lower(apart(without_cjk(normalize(t.txt, nfkc)))) end as spaced
+    from (select %(question)s::text as txt) t
+)
+select l.language, fold_accents(u.lexeme) as lexeme, u.positions
+from unnest(%(languages)s::text[]) as l (language)
+cross join lateral (
+    select u.lexeme, u.positions
+    from question x, unnest(to_tsvector(l.language::regconfig, x.spaced)) as u
+    where u.positions[1] < 16383
+    order by u.positions[1]
+    limit %(most)s
+) u
+order by l.language, u.positions[1]
 
 -- name: top
 -- Cast before the passages are met: within, each of them would read the text of the vector anew.

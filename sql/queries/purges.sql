@@ -145,3 +145,9 @@ vacuum (full, analyze) records
 
 -- name: rewrite_session_logs
 vacuum (full, analyze) session_logs
+
+-- name: rewrite_project_commits
+vacuum (full, analyze) project_commits
+
+-- name: rewrite_calibrations
+vacuum (full, analyze) calibrations

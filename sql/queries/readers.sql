@@ -43,8 +43,8 @@ select project_slug as project, set_name, questions_hash, fitted_on, checked_on,
 from concordance.reader_calibration(%(project)s)
 
 -- name: lexical_terms
-select language, passages, lexeme, dimension, count, passages_with, largest, shared
-from concordance.reader_terms(%(question)s, %(projects)s::integer[])
+select language, passages, lexeme, dimension, occurrences, passages_with, largest, asked, shared
+from concordance.reader_terms(%(question)s, %(projects)s::integer[], %(most)s)
 
 -- name: lexical_top
 select chunk_id, score
@@ -61,6 +61,9 @@ from concordance.reader_top(%(languages)s::text[], null, %(conditions)s::text[],
 -- name: search_count_narrow
 select concordance.reader_count(%(projects)s::integer[], %(scopes)s::text[], %(prefix)s::text,
     %(since)s::timestamptz, %(adr_status)s::text[], %(most)s)
+
+-- name: search_count_wordless
+select concordance.reader_wordless(%(projects)s::integer[], %(scopes)s::text[], %(most)s)
 
 -- name: search_vector_leg
 select chunk_id, score

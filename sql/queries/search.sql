@@ -15,6 +15,9 @@ set local statement_timeout = {milliseconds};
 set local enable_sort = {sort};
 set local plan_cache_mode = {plans}
 
+-- name: set_timeout
+set local statement_timeout = {milliseconds}
+
 -- name: give_up_leg
 rollback to savepoint leg
 
@@ -40,6 +43,18 @@ from (
       and (%(prefix)s::text is null or (d.kind = 'file' and starts_with(d.name, %(prefix)s)))
       and (%(since)s::timestamptz is null or k.occurred_at >= %(since)s)
       and (%(adr_status)s::text[] is null or has_adr_status(d.id, d.scope, %(adr_status)s))
+    limit %(most)s
+) x
+
+-- name: count_wordless
+-- How many passages of some scopes have no words yet, up to a bound.
+select count(*)
+from (
+    select
+    from chunks k
+    join documents d on d.id = k.document_id
+    where d.project_id = any(%(projects)s) and d.scope = any(%(scopes)s)
+      and not exists (select from lexical l where l.chunk_id = k.id)
     limit %(most)s
 ) x
 

@@ -96,21 +96,21 @@ with held as (
 )
 select x.fault
 from (
-    select 1 as kind, format('table %s: row level security is off', h.relname) as fault
+    select 1 as kind, format('table %%s: row level security is off', h.relname) as fault
     from held h where not h.relrowsecurity and h.relname <> 'schema_migrations'
     union all
-    select 1, format('table %s: row level security is not forced', h.relname)
+    select 1, format('table %%s: row level security is not forced', h.relname)
     from held h where not h.relforcerowsecurity and h.relname <> 'schema_migrations'
     union all
-    select 2, format('table %s: the policy %s is missing', e.oid::regclass, e.policy)
+    select 2, format('table %%s: the policy %%s is missing', e.oid::regclass, e.policy)
     from expected e left join policies p using (oid, policy) where p.oid is null
     union all
-    select 2, format('table %s: the policy %s is not the one that was made', e.oid::regclass, e.policy)
+    select 2, format('table %%s: the policy %%s is not the one that was made', e.oid::regclass, e.policy)
     from expected e join policies p using (oid, policy)
     where not p.polpermissive or p.roles <> array[e.role] or p.command <> e.command
        or p.condition is distinct from e.condition or p.checked is not null
     union all
-    select 2, format('table %s: there is a policy %s beside ours', p.oid::regclass, p.policy)
+    select 2, format('table %%s: there is a policy %%s beside ours', p.oid::regclass, p.policy)
     from policies p left join expected e using (oid, policy)
     where e.oid is null and not (p.policy = 'reader_functions' and p.condition = 'true'
         and p.command = 'r' and p.roles = array[to_regrole('concordance_functions')::oid])
@@ -121,66 +121,66 @@ from (
     select 3, 'the role concordance_functions may log in, or is above row level security'
     from functions f where f.rolcanlogin or f.rolsuper or f.rolbypassrls
     union all
-    select 3, format('the role %s may act as concordance_functions', m.member::regrole)
+    select 3, format('the role %%s may act as concordance_functions', m.member::regrole)
     from functions f join pg_auth_members m on m.roleid = f.role cross join owner o
     where (m.inherit_option or m.set_option) and not pg_has_role(m.member, o.role, 'member')
     union all
-    select 3, format('the role concordance_functions may do more than read the table %s', h.relname)
+    select 3, format('the role concordance_functions may do more than read the table %%s', h.relname)
     from functions f cross join held h
     where has_table_privilege(f.role, h.oid, 'insert, update, delete, truncate, references, trigger')
     union all
     select 3, 'the role concordance_functions may make objects in the schema concordance'
     from functions f where has_schema_privilege(f.role, 'concordance', 'create')
     union all
-    select 4, format('the function %s does not run as concordance_functions', c.name)
+    select 4, format('the function %%s does not run as concordance_functions', c.name)
     from called c cross join functions f
     where c.oid in (select reader_functions()) and c.proowner <> f.role
     union all
-    select 4, format('the function %s has no fixed search path', c.name)
+    select 4, format('the function %%s has no fixed search path', c.name)
     from called c
     where c.prosecdef and not exists (
         select from unnest(c.proconfig) as s
         where s ~ '^search_path=concordance, ?("[^"]+"|[^ ,"]+), ?pg_temp$')
     union all
-    select 4, format('the function %s lets messages or other policies through', c.name)
+    select 4, format('the function %%s lets messages or other policies through', c.name)
     from called c
     where c.prosecdef
       and not c.proconfig @> array['client_min_messages=error', 'row_security=on']
     union all
-    select 4, format('the function %s runs with rights of its owner and is none of ours', c.name)
+    select 4, format('the function %%s runs with rights of its owner and is none of ours', c.name)
     from called c where c.prosecdef and c.oid not in (select reader_functions())
     union all
-    select 4, format('the function %s may be called by everybody', c.name)
+    select 4, format('the function %%s may be called by everybody', c.name)
     from called c cross join lateral aclexplode(coalesce(c.proacl, acldefault('f', c.proowner))) as a
     where c.prosecdef and a.grantee = 0
     union all
-    select 5, format('everybody has rights on the table %s', h.relname)
+    select 5, format('everybody has rights on the table %%s', h.relname)
     from held h cross join lateral aclexplode(h.relacl) as a where a.grantee = 0
     union all
-    select 5, format('everybody may make objects in the schema %s', n.nspname)
+    select 5, format('everybody may make objects in the schema %%s', n.nspname)
     from pg_namespace n
     cross join lateral aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) as a
     where a.grantee = 0 and a.privilege_type = 'CREATE' and exists (select from tenant_access)
       and (n.nspname = 'concordance' or n.oid = (
           select e.extnamespace from pg_extension e where e.extname = 'vector'))
     union all
-    select 6, format('the login %s of tenant_access is not there', l.login)
+    select 6, format('the login %%s of tenant_access is not there', l.login)
     from logins l where l.role is null
     union all
-    select 6, format('the login %s is above row level security', l.login)
+    select 6, format('the login %%s is above row level security', l.login)
     from logins l where l.above
     union all
-    select 6, format('the login %s may act as the owner of the tables or as concordance_functions', l.login)
+    select 6, format('the login %%s may act as the owner of the tables or as concordance_functions', l.login)
     from logins l cross join owner o
     where not l.above and (pg_has_role(l.role, o.role, 'member')
         or pg_has_role(l.role, to_regrole('concordance_functions'), 'member'))
     union all
-    select 6, format('the login %s has rights on the table %s', l.login, h.relname)
+    select 6, format('the login %%s has rights on the table %%s', l.login, h.relname)
     from logins l cross join held h
     where not l.above
       and has_table_privilege(l.role, h.oid, 'select, insert, update, delete, truncate, references, trigger')
     union all
-    select 6, format('the login %s may make objects in the schema %s', l.login, n.nspname)
+    select 6, format('the login %%s may make objects in the schema %%s', l.login, n.nspname)
     from logins l cross join pg_namespace n
     where not l.above and has_schema_privilege(l.role, n.oid, 'create')
       and (n.nspname = 'concordance' or n.oid = (

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from pydantic import ValidationError
 
+from concordance.adapters.postgres import embeddings
+from concordance.adapters.postgres import search as legs
+from concordance.errors import BadRequest, DatabaseError, ProviderError, UnknownProject
 from concordance.index import Index
-from concordance.models import Fusion
-from concordance.settings import Project
+from concordance.models import FileOrigin, Fusion, Hit, SessionOrigin
+from concordance.settings import Project, SessionSource
+from tests.conftest import IndexMaker
+from tests.fake_ollama import FakeOllama, Fault
 from tests.postgres.driver import reindex
 from tests.postgres.library import places, search, shared_index
-from tests.sources import GitSource
+from tests.sources import GitSource, event, write_log
 
 PAGES: dict[str, str | bytes] = {
     "docs/perfect.md": "# Backoff\n\nretry the clone with backoff\n",
@@ -45,6 +55,17 @@ def test_a_threshold_means_the_same_in_every_fusion_fus_2(
     if threshold == 0.3:
         assert "p:docs/useless.md" not in places(answer)
     assert answer.candidates - answer.cut_by_threshold == len(answer.hits)
+
+
+@pytest.mark.parametrize("fusion", list(Fusion))
+@pytest.mark.parametrize("threshold", [0.9, 1.0])
+def test_a_high_threshold_cuts_and_says_how_many_fus_2(
+    index: Index, fusion: Fusion, threshold: float
+) -> None:
+    answer = search(index, "retry the clone with backoff", fusion=fusion, threshold=threshold)
+    assert all(hit.confidence >= threshold for hit in answer.hits)
+    assert answer.candidates - answer.cut_by_threshold == len(answer.hits)
+    assert answer.hits or answer.empty_reason
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, math.nan, math.inf])
@@ -99,3 +120,201 @@ def test_unknown_filters_are_refused_fus_6(index: Index) -> None:
 def test_ten_thousand_projects_can_be_asked_for_only_if_they_are_known_fus_6(index: Index) -> None:
     answer = search(index, "clone", projects=["p"] * 10_000)
     assert answer.hits
+    with pytest.raises(UnknownProject, match="nobody9999"):
+        search(index, "clone", projects=["p", *(f"nobody{n}" for n in range(9_999, 0, -1))])
+
+
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_odd_values_of_filters_match_nothing_or_are_refused_fus_6(
+    index: Index, fusion: Fusion
+) -> None:
+    for slug in ("o'neil", "x' OR 'a'='a", "p'; drop table chunks; --"):
+        with pytest.raises(UnknownProject):
+            search(index, "clone", fusion=fusion, projects=[slug])
+    for prefix in ("x' OR 'a'='a", "docs/%", "%"):
+        assert search(index, "clone", fusion=fusion, path_prefix=prefix).hits == ()
+    for empty in ("projects", "scopes"):
+        with pytest.raises(BadRequest, match="empty list"):
+            search(index, "clone", fusion=fusion, **{empty: []})
+    for name in ("projects", "scopes"):
+        with pytest.raises(ValidationError):
+            search(index, "clone", fusion=fusion, **{name: "adr"})
+
+
+# --- legs that fail ------------------------------------------------------------------------------
+
+FUSED = [Fusion.CONVEX, Fusion.RRF, Fusion.WEIGHTED]
+
+
+def break_leg(url: str, table: str) -> None:
+    """Make a leg's own table unreadable to everybody, as a lost right would."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        name = psycopg.sql.Identifier("concordance", table)
+        away = psycopg.sql.Identifier(f"{table}_away")
+        connection.execute(psycopg.sql.SQL("alter table {} rename to {}").format(name, away))
+
+
+@pytest.fixture
+def own(make_index: IndexMaker, tmp_path: Path) -> Index:
+    """The same pages, for a test that breaks something."""
+    source = GitSource.make(tmp_path / "source", PAGES)
+    index = make_index(Project(slug="p", path=source.path))
+    reindex(index)
+    return index
+
+
+@pytest.mark.parametrize("fault", ["stopped", "slow", "broken"])
+@pytest.mark.parametrize("fusion", FUSED)
+def test_one_living_leg_answers_and_the_answer_says_what_is_missing_fus_5(
+    own: Index, provider: FakeOllama, database_url: str, fusion: Fusion, fault: str
+) -> None:
+    if fault == "stopped":
+        provider.stop()
+    elif fault == "slow":
+        provider.rule = lambda asked: Fault.slow(60)
+    else:
+        break_leg(database_url, "lexical")
+    begun = time.monotonic()
+    answer = search(own, "how do we retry a clone on flaky wifi", fusion=fusion, deadline_seconds=2)
+    assert time.monotonic() - begun < 10, "not the provider's minute"
+    assert answer.hits
+    assert answer.degraded
+    assert answer.degraded_reason
+    assert answer.vector_available == (fault == "broken")
+    (docs,) = [f for f in answer.freshness if f.chunks]
+    assert docs.chunks_with_vector == docs.chunks > 0, "the share of passages with a vector"
+    if fault == "broken":
+        assert all(hit.lexical_score is None for hit in answer.hits)
+        with pytest.raises(DatabaseError, match="lexical"):
+            search(own, "clone", fusion="lexical")
+    else:
+        assert all(hit.vector_score is None for hit in answer.hits)
+        with pytest.raises(ProviderError):
+            search(own, "clone", fusion="vector", deadline_seconds=1)
+        assert search(own, "clone", fusion="lexical").hits
+
+
+@pytest.mark.parametrize("fusion", FUSED)
+def test_two_dead_legs_are_an_error_fus_5(
+    own: Index, provider: FakeOllama, database_url: str, fusion: Fusion
+) -> None:
+    provider.stop()
+    break_leg(database_url, "lexical")
+    with pytest.raises(DatabaseError, match="lexical leg failed"):
+        search(own, "clone", fusion=fusion)
+
+
+def test_a_scope_whose_vectors_are_not_there_yet_says_so_fus_5(
+    make_index: IndexMaker, tmp_path: Path
+) -> None:
+    source = GitSource.make(tmp_path / "source", PAGES)
+    index = make_index(Project(slug="p", path=source.path))
+    reindex(index, embed=False)
+    answer = search(index, "retry the clone")
+    assert (answer.degraded, answer.vector_available) == (True, False)
+    assert "vector" in (answer.degraded_reason or "")
+    assert answer.hits
+    reindex(index)
+    source.commit({"docs/new.md": "# New\n\nclone once more\n"})
+    reindex(index, embed=False)
+    partly = search(index, "retry the clone")
+    assert partly.degraded
+    assert "4 of 5 passages have a vector" in (partly.degraded_reason or "")
+
+
+# --- filters -------------------------------------------------------------------------------------
+
+TWINS = {
+    "docs/guide.md": "# Guide\n\nretry the clone with backoff, in the {0} project\n",
+    "docs/adr/0001-clone.md": "# 1. Clone\n\nretry the clone as decided in {0}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def twins(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """Two projects of nearly the same text, each with a session of nearly the same words."""
+    folder = tmp_path_factory.mktemp("twins")
+    projects = []
+    for slug in ("a", "b"):
+        pages: dict[str, str | bytes] = {n: t.format(slug) for n, t in TWINS.items()}
+        turns = [event(f"s{slug}", n, f"retry the clone, said {slug}, turn {n}") for n in range(4)]
+        write_log(folder / f"logs-{slug}" / "log.jsonl", turns)
+        projects.append(
+            Project(
+                slug=slug,
+                path=GitSource.make(folder / slug, pages).path,
+                sessions=(SessionSource(path=folder / f"logs-{slug}"),),
+            )
+        )
+    with shared_index(server_url, "twins", folder / "home") as make:
+        index = make(*projects)
+        for project in projects:
+            reindex(index, project.slug)
+        yield index
+
+
+FILTERS: list[dict[str, Any]] = [
+    {"projects": ["a"]},
+    {"projects": ["a"], "scopes": ["adr"]},
+    {"projects": ["a"], "scopes": ["session"]},
+    {"projects": ["a"], "path_prefix": "docs/adr/"},
+    {"projects": ["a"], "since": "2026-03-01T10:02:00Z"},
+    {"scopes": ["docs"]},
+]
+
+
+def outside(hits: Sequence[Hit], wanted: dict[str, Any]) -> list[str]:
+    """Citations of hits that a filter should have kept out."""
+    wrong = []
+    for hit in hits:
+        at = hit.origin
+        fits = hit.project in wanted.get("projects", ["a", "b"])
+        fits &= hit.scope.value in wanted.get("scopes", [hit.scope.value])
+        if "path_prefix" in wanted:
+            fits &= isinstance(at, FileOrigin) and at.path.startswith(wanted["path_prefix"])
+        if "since" in wanted:
+            since = datetime.fromisoformat(wanted["since"])
+            fits &= isinstance(at, SessionOrigin) and (at.occurred_at or since) >= since
+        if not fits:
+            wrong.append(hit.citation)
+    return wrong
+
+
+@pytest.mark.parametrize("top_k", [1, 3, 50])
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_every_hit_of_every_fusion_satisfies_every_filter_fus_7(
+    twins: Index, fusion: Fusion, top_k: int
+) -> None:
+    every = search(twins, "retry the clone", fusion=fusion, top_k=50)
+    assert {hit.project for hit in every.hits} == {"a", "b"}
+    for wanted in FILTERS:
+        answer = search(twins, "retry the clone", fusion=fusion, top_k=top_k, **wanted)
+        assert answer.hits, wanted
+        assert outside(answer.hits, wanted) == []
+
+
+@pytest.mark.parametrize("fault", ["no provider", "no words", "approximate"])
+def test_filters_hold_when_a_leg_is_missing_or_approximate_fus_7(  # noqa: PLR0917 - fixtures
+    make_index: IndexMaker,
+    twins: Index,
+    provider: FakeOllama,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+) -> None:
+    index = make_index(*twins.configuration.projects)
+    if fault == "approximate":
+        monkeypatch.setattr(legs, "EXACT_UP_TO", 1)
+        monkeypatch.setattr(embeddings, "INDEX_FROM", 1)
+    for project in index.configuration.projects:
+        reindex(index, project.slug)
+    if fault == "no provider":
+        provider.stop()
+    elif fault == "no words":
+        break_leg(database_url, "lexical")
+    for fusion in FUSED:
+        for wanted in FILTERS:
+            answer = search(index, "retry the clone", fusion=fusion, top_k=2, **wanted)
+            assert answer.degraded == (fault != "approximate")
+            assert answer.hits, (fusion, wanted)
+            assert outside(answer.hits, wanted) == []

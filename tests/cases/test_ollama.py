@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from concordance import covering
+from concordance.adapters import ollama
 from concordance.errors import ModelMissing
-from concordance.models import CoverageState
-from concordance.settings import Project
+from concordance.models import CoverageState, Scope
+from concordance.settings import Project, SessionSource
 from tests.conftest import IndexMaker
 from tests.fake_ollama import FakeModel, FakeOllama, Fault
 from tests.postgres.driver import ask, covered, fill, needs, passages_of, reindex
 from tests.postgres.library import search
-from tests.sources import GitSource
+from tests.sources import GitSource, event, write_log
 
 
 def _project(folder: Path, pages: dict[str, str | bytes]) -> Project:
@@ -144,3 +146,70 @@ def test_another_model_of_the_same_width_is_never_compared_with_inc_6(
     fill(back)
     assert [text for text in provider.inputs if text.startswith("search_document")] == []
     assert search(back, "kettle", fusion="vector").hits[0].vector_score == first
+
+
+def test_a_turn_that_spoils_its_batch_costs_itself_alone_oll_3(
+    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama, database_url: str
+) -> None:
+    bad = "Let me look at the next part:"
+    turns = [event("s", n, bad if n == 5 else f"remark {n} on kettles") for n in range(1, 13)]
+    write_log(tmp_path / "logs" / "a.jsonl", turns)
+    provider.rule = lambda asked: (
+        Fault.nan_error() if any(bad in text for text in asked.inputs) else None
+    )
+    project = _project(tmp_path, {"README.md": "# P\n\nwords\n"})
+    sessions = (SessionSource(path=tmp_path / "logs"),)
+    index = make_index(project.model_copy(update={"sessions": sessions}), embedding_attempts=3)
+    reindex(index)
+    said = covered(index, Scope.SESSION)
+    assert (said.chunks, said.chunks_with_vector, said.chunks_refused) == (12, 11, 1)
+    assert said.state is CoverageState.PARTIAL
+    assert "NaN" in said.reason
+    without = [p["event_id"] for p in passages_of(database_url) if p["vector"] is None]
+    assert without == ["s-5"]
+    hits = search(index, "look next part", fusion="lexical", scopes=["session"]).hits
+    assert [hit.content for hit in hits] == [bad]
+    runs = 1
+    while provider.calls:
+        provider.forget()
+        fill(index)
+        runs += 1
+        assert runs < 10, "it is tried for ever"
+    assert runs == 4, "three runs tried it, the fourth asked for nothing"
+    assert "NaN" in index.explain("p", "s").details[0]
+
+
+def test_another_prefix_is_another_space_oll_8(
+    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no setting of a prefix; a new version of the program may know another one."""
+    project = _project(tmp_path, {"docs/a.md": "# A\n\nkettle\n", "docs/b.md": "# B\n\ntea\n"})
+    reindex(make_index(project))
+    for module in (ollama, covering):
+        monkeypatch.setattr(module, "known_prefixes", lambda _: ("passage: ", "query: "))
+    provider.forget()
+    index = make_index(project)
+    assert search(index, "kettle").degraded, "no vector of the new kind yet"
+    fill(index)
+    assert covered(index).state is CoverageState.COMPLETE
+    sent = [text.partition(":")[0] for text in provider.inputs]
+    assert sent.count("passage") == 2, "both are embedded again"
+    answer = search(index, "kettle", fusion="vector")
+    assert provider.inputs[-1] == "query: kettle"
+    assert answer.hits[0].content == "# A\n\nkettle"
+
+
+def test_the_same_tag_with_another_digest_is_embedded_again_inc_6(
+    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama, database_url: str
+) -> None:
+    project = _project(tmp_path, {"docs/a.md": "# A\n\nkettle\n"})
+    reindex(make_index(project))
+    (before,) = passages_of(database_url)
+    provider.models["nomic-embed-text:latest"] = FakeModel(version="2")
+    index = make_index(project)
+    index.prepare_space()
+    assert covered(index).chunks_with_vector == 0
+    fill(index)
+    (after,) = passages_of(database_url)
+    assert after["vector"] not in (None, before["vector"])
+    assert covered(index).state is CoverageState.COMPLETE

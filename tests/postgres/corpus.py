@@ -169,13 +169,18 @@ def by_hand(shelf: Shelf, text: str, projects: Sequence[int]) -> dict[int, float
 
 
 def _forms(shelf: Shelf, text: str) -> dict[str, dict[str, set[str]]]:
-    """The lexemes of each word of a question in each language; none of a stop word."""
+    """The lexemes of each word of a question in each language; none of a stop word.
+
+    Word by word, and each stemmed before its accents are folded.
+    """
     forms: dict[str, dict[str, set[str]]] = {}
     for row in shelf.ask(
-        "select w.lexeme as word, q.language, tsvector_to_array("
-        "concordance.text_lexemes(q.language::regconfig, w.lexeme)) as lexemes "
-        "from unnest(%(languages)s::text[]) as q (language), "
-        "unnest(concordance.text_lexemes('simple', %(text)s)) w where w.positions is not null",
+        "select concordance.fold_accents(w.word) as word, q.language, array("
+        "select concordance.fold_accents(u.lexeme) "
+        "from unnest(to_tsvector(q.language::regconfig, w.word)) u) as lexemes "
+        "from unnest(%(languages)s::text[]) as q (language), regexp_split_to_table(lower("
+        "concordance.apart(concordance.without_cjk(%(text)s))), '\\s+') as w (word) "
+        "where w.word <> ''",
         {"languages": LANGUAGES, "text": text},
     ):
         forms.setdefault(row["word"], {})[row["language"]] = set(row["lexemes"])

@@ -18,7 +18,7 @@ from concordance.ranking import fusion
 from concordance.ranking.calibration import Check, Part
 from concordance.ranking.confidence import DEFAULT, DEFAULT_THRESHOLD
 from concordance.ranking.fusion import CONVEX_WEIGHT
-from concordance.settings import Project, SessionSource
+from concordance.settings import Project, ScopeRules, SessionSource
 from tests.conftest import IndexMaker
 from tests.fake_ollama import FakeModel, FakeOllama
 from tests.postgres.driver import fill, reindex
@@ -205,6 +205,60 @@ def test_a_turn_of_a_session_can_be_right(make_index: IndexMaker, tmp_path: Path
     index.export_questions("s", tmp_path / "own")
     (right,) = read_set(tmp_path / "own").relevant["q1"]
     assert right.startswith("session talk#")
+
+
+def test_a_turn_is_named_as_its_citation_has_it(make_index: IndexMaker, tmp_path: Path) -> None:
+    """Ids of sessions and of events may hold the sign that stands between them."""
+    source = GitSource.make(
+        tmp_path / "s",
+        {"docs/a.md": "# A\n\nNothing of it.\n", "docs/session x#y.md": "# X\n\nA quay.\n"},
+    )
+    for session in ("notes.md", "notes.md#2", "plain"):
+        log = tmp_path / "logs" / f"{session}.jsonl"
+        write_log(log, [event(session, 0, f"the otter of {session}", event_id="e#1")])
+    sessions = (SessionSource(path=tmp_path / "logs"),)
+    index = make_index(Project(slug="s", path=source.path, sessions=sessions))
+    reindex(index, "s")
+    hits = search(index, "otter quay", top_k=10).hits
+    assert {"s:session notes.md#e#1", "s:session notes.md#2#e#1"} <= {h.citation for h in hits}
+    for hit in hits:
+        kept = index.record_question("s", hit.citation, hit.citation)
+        assert kept == index.record_question("s", hit.citation, hit)
+    assert len(index.recorded_questions("s")) == len(hits) == 5
+    with pytest.raises(BadRecord, match="has no passage at session plain#e#2"):
+        index.record_question("s", "what?", "s:session plain#e#2")
+
+
+def test_names_that_differ_in_blanks_alone_are_told_apart_in_an_export(
+    make_index: IndexMaker, tmp_path: Path
+) -> None:
+    names = ["a\tb", "a b", "a\\tb", "a\\u0009b", "a\nb", "a\r", "a\u2003"]
+    paths = [*(f"docs/{name}.md" for name in names), " docs/a.md", "session docs/a.md"]
+    files: dict[str, str | bytes] = {p: f"# N\n\nOtter {n}.\n" for n, p in enumerate(paths)}
+    source = GitSource.make(tmp_path / "s", files)
+    log = tmp_path / "logs" / "a.jsonl"
+    write_log(log, [event("docs/a.md", 0, "An otter.")])
+    sessions = (SessionSource(path=tmp_path / "logs"),)
+    index = make_index(
+        Project(
+            slug="s",
+            path=source.path,
+            sessions=sessions,
+            scopes=ScopeRules(docs=("docs", " docs", "session docs")),
+        )
+    )
+    reindex(index, "s")
+    hits = search(index, "otter", top_k=50).hits
+    assert len(hits) == len(paths) + 1
+    for hit in hits:
+        index.record_question("s", hit.content, hit)
+    done = index.export_questions("s", tmp_path / "own")
+    assert (done.questions, done.lost) == (len(hits), ())
+    own = read_set(tmp_path / "own")
+    texts = {entry.id: entry.text for entry in own.corpus}
+    for question in own.questions:
+        (right,) = own.relevant[question.id]
+        assert texts[right] == question.text
 
 
 @pytest.mark.parametrize("form", ["{}", "e{}", "line-{}", "1893556801.00010{}"])

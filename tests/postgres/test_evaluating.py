@@ -172,6 +172,21 @@ def test_every_folder_has_a_slug_of_its_own(name: str) -> None:
     assert slug != slug_of(name.upper() + "!")
 
 
+def test_a_folder_and_a_set_may_hold_bytes_that_are_no_text(index: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "set-\udcff"
+    folder.mkdir()
+    corpus = [
+        {"_id": name, "scope": f"{name[0]}\ud800", "text": f"tea {name[0]}"}
+        for name in ("a", "b\udcff")
+    ]
+    questions = [{"_id": "q", "scope": "a\ud800", "text": "tea \ud800"}]
+    for name, given in (("corpus.jsonl", corpus), ("queries.jsonl", questions)):
+        (folder / name).write_text("\n".join(map(json.dumps, given)))
+    (folder / "qrels.tsv").write_text("q\ta\t1\n")
+    found = index.evaluate(folder, vectors=False)
+    assert found.model_dump_json().encode()
+
+
 def test_an_evaluation_can_be_read_as_a_page(index: Index, tmp_path: Path) -> None:
     found = index.evaluate(manuals(tmp_path / "a|b`<i>", 5))
     assert [row["ranking"] for row in rows(found)] == [ranking.value for ranking in Ranking]

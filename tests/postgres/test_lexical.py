@@ -11,6 +11,7 @@ import pytest
 from concordance.adapters.postgres import lexical
 from concordance.adapters.postgres import search as legs
 from concordance.adapters.postgres.database import Connection
+from concordance.errors import DatabaseUnavailable
 from concordance.models import LexicalRanking, Scope
 from concordance.ranking import bm25
 from concordance.ranking.candidates import Known, Scored
@@ -177,7 +178,9 @@ def test_scores_of_given_passages_are_those_of_the_leg(shelf: Shelf) -> None:
         known = {w.chunk_id: w for w in scored}
         for find in got.found:
             assert known[find.chunk_id].lexical_score == find.score
-            assert 0 < known[find.chunk_id].share <= 1
+            share = known[find.chunk_id].share
+            assert share is not None
+            assert 0 < share <= 1
         assert all((k.lexical_score is None) == (k.share == 0) for k in scored)
         assert all(k.lexical_score is None or k.lexical_score > 0 for k in scored)
         assert all(k.vector_score is None for k in scored)
@@ -214,6 +217,77 @@ def test_rarity_is_counted_over_the_projects_searched(shelf: Shelf) -> None:
     assert idf(q)["tea"] == idf(q)["water"] == pytest.approx(bm25.idf(2, 1))
     assert idf(p)["tea"] == pytest.approx(bm25.idf(10, 9))
     assert idf(p, q)["water"] == pytest.approx(bm25.idf(12, 2))
+
+
+def _known_of(shelf: Shelf, text: str) -> dict[tuple[str, str], int]:
+    with shelf.database.transaction() as connection:
+        questions = lexical.read_questions(connection, text, [shelf.project().id])
+    return {(q.language, t.lexeme): t.document_frequency for q in questions for t in q.terms}
+
+
+def test_a_stop_word_with_an_accent_is_one_in_its_own_language(shelf: Shelf) -> None:
+    shelf.write(
+        *(document(f"docs/{n}.md", "für die Lieferung", language="german") for n in range(5)),
+        document("docs/x.md", "Für alle préférée", language="simple"),
+        document("docs/y.md", "la ville préférée", language="french"),
+    )
+    found = _known_of(shelf, "Was gilt FÜR die préférée")
+    assert found["simple", "fur"] == 1 + 5
+    assert found["simple", "preferee"] == found["french", "prefer"] == 2
+
+
+def test_a_number_is_not_counted_as_the_one_without_its_zeros(shelf: Shelf) -> None:
+    shelf.write(
+        *(document(f"docs/{n}.md", "release 12 notes", language="english") for n in range(5)),
+        document("docs/x.md", "ADR-0012", language="simple"),
+        document("docs/y.md", "ADR-0012", language="english"),
+    )
+    found = _known_of(shelf, "0012")
+    assert found["simple", "0012"] == found["english", "0012"] == 2
+    assert found["simple", "12"] == found["english", "12"] == 5 + 2
+
+
+def test_of_a_pasted_file_the_most_frequent_and_first_words_are_asked_for(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexical, "MOST_ASKED", 3)
+    shelf.write(document("docs/x.md", "one two three four five", language="simple"))
+    projects = [shelf.project().id]
+    with shelf.database.transaction() as connection:
+        (asked,) = lexical.read_questions(connection, "two one five five three", projects)
+        assert {t.lexeme for t in asked.terms} == {"five", "two", "one"}
+        assert asked.cut
+        (asked,) = lexical.read_questions(connection, "two one five", projects)
+        assert not asked.cut
+
+
+def test_no_statement_of_a_leg_begins_after_the_deadline(shelf: Shelf) -> None:
+    shelf.write(document("docs/x.md", "tea", language="simple"))
+    project = shelf.project().id
+    filters = legs.Filters((project,), ("docs",), None, None)
+    with shelf.database.transaction() as connection:
+        questions = lexical.read_questions(connection, "tea", [project])
+        late = legs.Snapshot(connection, "here", time.monotonic() - 1)
+        with pytest.raises(DatabaseUnavailable, match="in time"):
+            late.questions("tea", filters)
+        with pytest.raises(DatabaseUnavailable, match="in time"):
+            late.lexical_leg(questions, filters, LexicalRanking.BM25)
+
+
+def test_a_later_statement_of_a_leg_has_what_the_earlier_ones_left(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(legs, "WORTH_TELLING", -1)
+    shelf.write(
+        document("docs/x.md", "tea", language="simple"),
+        document("docs/y.md", "tea", language="german"),
+    )
+    filters = legs.Filters((shelf.project().id,), ("docs",), None, None)
+    with shelf.database.transaction() as connection:
+        snapshot = legs.Snapshot(connection, "here", time.monotonic() + 9)
+        snapshot.questions("tea", filters)
+        (left,) = connection.execute("show statement_timeout").fetchone() or ("",)
+        assert 0 < int(left.removesuffix("ms")) < 9_000
 
 
 # --- passages at the edges --------------------------------------------------------------------

@@ -12,11 +12,13 @@ import pytest
 from psycopg.types.json import Jsonb
 from pydantic import SecretStr
 
+from concordance.adapters.postgres.purges import _REWRITES
 from concordance.adapters.postgres.words import check_statistics
 from concordance.cli import run
 from concordance.index import Index
 from concordance.purging import Purged
 from concordance.settings import Configuration, Project
+from sql import queries
 from tests.conftest import IndexMaker
 from tests.planted import planted, traces
 from tests.postgres.driver import (
@@ -165,6 +167,29 @@ def test_a_project_that_keeps_its_secrets_is_left_alone(
     assert leaks([LEAKED], everything(database_url)) != []
 
 
+WITHOUT_SOURCES = {"tenants", "embedding_models", "project_stats", "schema_migrations"}
+"""Tables whose text is of settings and of the program alone."""
+
+
+def test_every_table_that_holds_text_is_written_anew(index: Index, database_url: str) -> None:
+    with_text = {
+        row["name"]
+        for row in ask(
+            database_url,
+            "select distinct c.relname as name from pg_class c join pg_attribute a on "
+            "a.attrelid = c.oid join pg_namespace n on n.oid = c.relnamespace "
+            "join pg_type t on t.oid = a.atttypid "
+            "where n.nspname = 'concordance' and c.relkind in ('r', 'p') and a.attnum > 0 "
+            "and t.typname in ('text', '_text', 'varchar', 'json', 'jsonb', 'tsvector', 'name')",
+        )
+    }
+    written = {name.removeprefix("rewrite_") for name in _REWRITES}
+    assert len(with_text) > len(WITHOUT_SOURCES)
+    assert with_text - WITHOUT_SOURCES - written == set()
+    for name in _REWRITES:
+        assert queries("purges")[name].endswith(f" {name.removeprefix('rewrite_')}")
+
+
 def test_files_written_anew_hold_no_old_row(index: Index, database_url: str) -> None:
     key = traces(KEYS["github"][1])[0].encode()
 
@@ -179,6 +204,17 @@ def test_files_written_anew_hold_no_old_row(index: Index, database_url: str) -> 
             ).fetchall()
         return sum(key in bytes(row[0]) or key.lower() in bytes(row[0]) for row in rows)
 
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "insert into concordance.project_commits (project_id, id, branch, committed_at) "
+            "select id, 'abc', %s, now() from concordance.projects",
+            [f"fix/{key.decode()}"],
+        )
+        connection.execute(
+            "insert into concordance.calibrations select id, tenant_id, %s, '', 1, 1, '', '', "
+            "null, null, null, '{}', now() from concordance.projects",
+            [key.decode()],
+        )
     index.purge_secrets()
     assert on_disk() > 0  # old versions of rows, which the command speaks of
     index.purge_secrets(rewrite=True)

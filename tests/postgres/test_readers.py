@@ -15,6 +15,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from concordance.adapters.embedded_binaries import MAJOR, find_package
+from concordance.adapters.postgres import lexical
 from concordance.adapters.postgres import search as legs
 from concordance.adapters.postgres.database import create_database
 from concordance.adapters.postgres.embeddings import vector_as_text
@@ -50,6 +51,12 @@ REQUESTS: list[dict[str, Any]] = [
     {"lexical_ranking": "all_words"},
 ]
 QUESTIONS = ["tea water kettle queue", "Kessel kettles", "C++", "what is this about", "zanzibar"]
+# Words of two languages, stop words of one, accents, and what is taken apart.
+MIXED = [
+    "the tea und der Kessel",
+    "Die kettles, die Kessel: was water",
+    "Téa kéttle-queue getKesselWater docs/tea.md 茶 tea",
+]
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +109,24 @@ def test_a_reader_gets_a_calibration_and_what_replaced_a_record(
     assert "docs/guide.md" in json.dumps(mine.model_dump(mode="json"))
     with psycopg.connect(house.url, options="-c search_path=concordance") as connection:
         connection.execute("delete from calibrations; delete from successions")
+
+
+def test_a_reader_is_told_of_its_own_passages_that_wait_for_words(house: House) -> None:
+    with psycopg.connect(house.url, autocommit=True) as connection:
+        connection.execute(
+            "create table public.kept as select l.* from concordance.lexical l "
+            "join concordance.projects p on p.id = l.project_id and p.slug in ('vault', 'shop')"
+        )
+        connection.execute(
+            "delete from concordance.lexical where chunk_id in (select chunk_id from public.kept)"
+        )
+    mine, owners = search(house.reader, "tea"), search(house.owner, "tea")
+    with psycopg.connect(house.url, autocommit=True) as connection:
+        connection.execute("insert into concordance.lexical select * from public.kept")
+        connection.execute("drop table public.kept")
+    assert told(mine) == told(owners)
+    assert "for their words, which the next run writes" in str(mine.degraded_reason)
+    assert not search(house.reader, "tea").degraded
 
 
 def test_coverage_is_the_same_and_unknown_projects_are_unknown(house: House) -> None:
@@ -157,7 +182,7 @@ def test_a_login_with_tables_and_no_rows_is_no_empty_index(house: House, server_
 # --- plain SQL -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [*QUESTIONS, "the tea und der Kessel", "tea tea queue", "???"])
+@pytest.mark.parametrize("text", [*QUESTIONS, *MIXED, "tea tea queue", "???"])
 def test_words_are_scored_by_sql_as_the_search_scores_them(house: House, text: str) -> None:
     for projects in (["shop", "laden"], ["shop"]):
         owners = search(house.owner, text, fusion="lexical", top_k=100, projects=projects)
@@ -207,6 +232,13 @@ def test_functions_choose_between_index_and_all_by_the_same_numbers(house: House
         ["reader_nearest", "reader_top", "reader_words"],
     )
     assert all(f"pool integer DEFAULT {POOL}" in row[0] for row in defaults)
+    (words,) = house.ask("select prosrc from pg_proc where proname = 'reader_words'")
+    assert f"limit {lexical.MOST_ASKED}\n" in words[0]
+    assert f"place <= {lexical.MOST_WORDS}\n" in words[0]
+    assert f"passages > {lexical.FEW_PASSAGES} " in words[0]
+    (terms,) = house.ask("select pg_get_function_arguments(oid) from pg_proc where proname = %s",
+                         "reader_terms")  # fmt: skip
+    assert terms[0].endswith(f"most integer DEFAULT {lexical.MOST_ASKED}")
 
 
 # --- granting --------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from concordance.errors import (
     BadRequest,
     DatabaseError,
     ProviderError,
+    SourceRefused,
     TextRefused,
     UnknownProject,
 )
@@ -132,6 +133,38 @@ def test_text_alone_may_be_asked_blank_is_refused_and_a_lone_surrogate_breaks_no
         SearchRequest(text="")
 
 
+@pytest.mark.parametrize("text", ["kettle \ud800", "\udcffkettle", "kettle \udfff\udbff"])
+def test_half_a_character_in_a_question_breaks_nothing(library: Index, text: str) -> None:
+    answer = library.search(SearchRequest(text=text, threshold=0.0))
+    assert places(answer)[0] == "shop:docs/more/kettle.md"
+    assert answer.model_dump_json().encode()
+    for name in ("\ud800", "shop\udcff"):
+        with pytest.raises(UnknownProject) as raised:
+            search(library, "tea", projects=[name])
+        assert str(raised.value).encode()
+    for prefix in ("\udcff", "docs/\ud800"):
+        assert search(library, text, path_prefix=prefix).hits == ()
+    for slug in ("\ud800", "shop\udcff", "shop\0", "../shop", ""):
+        for ask_for in (
+            lambda s=slug: library.record_question(s, text, 1),
+            lambda s=slug: library.recorded_questions(s),
+            lambda s=slug: library.export_questions(s, Path("nowhere")),
+            lambda s=slug: library.undo_calibration(s),
+            lambda s=slug: library.explain(s, text),
+            lambda s=slug: library.decision_records(s),
+            lambda s=slug: library.coverage([s]),
+            lambda s=slug: library.purge_secrets([s]),
+            lambda s=slug: library.check_statistics([s]),
+        ):
+            with pytest.raises(UnknownProject) as raised:
+                ask_for()
+            assert str(raised.value).encode()
+        with pytest.raises(SourceRefused):
+            library.forget(slug)
+        assert library.problems(slug) == []
+    assert not library.explain("shop", f"docs/{text}").in_index
+
+
 def test_two_languages_are_searched_at_once_each_by_its_own_rules(library: Index) -> None:
     answer = search(library, "Kessel kettles", fusion="lexical")
     assert {"laden:docs/anleitung.md", "shop:docs/more/kettle.md"} <= set(places(answer))
@@ -193,6 +226,35 @@ def test_nothing_found_has_a_reason(library: Index) -> None:
     assert late.empty_reason is not None
     empty = search(library, "tea", projects=["laden"], scopes=["session"])
     assert empty.empty_reason == "nothing is indexed in what was searched"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"path_prefix": "docs/"},
+        {"since": "2020-01-01T00:00:00Z"},
+        {"adr_status": ["accepted"]},
+        {"lexical_ranking": "all_words"},
+    ],
+)
+def test_where_the_question_has_no_word_no_filter_is_blamed(
+    library: Index, more: dict[str, Any]
+) -> None:
+    answer = search(library, "🚀", fusion="lexical", **more)
+    assert answer.empty_reason == "the question has no word to look for, and no vector answered"
+
+
+def test_where_all_words_are_asked_for_the_reason_says_so(library: Index) -> None:
+    asked = {"fusion": "lexical", "lexical_ranking": "all_words"}
+    assert search(library, "kettle", **asked).hits
+    answer = search(library, "kettle nonexistentword", **asked)
+    assert answer.empty_reason == "no passage holds all of the words"
+
+
+def test_where_vectors_were_asked_a_filter_may_be_the_reason(library: Index) -> None:
+    answer = search(library, "🚀", path_prefix="nowhere/")
+    assert answer.empty_reason == "nothing that matches lies under that path or after that time"
 
 
 def test_sessions_are_cited_by_their_event(library: Index) -> None:
@@ -391,3 +453,118 @@ def test_a_passage_without_words_yet_is_found_by_its_vector(
     ]
     assert all(hit.lexical_score is None for hit in search(index, "tea").hits)
     assert search(index, "tea").hits
+
+
+# --- while vectors are filled in, their count lags behind ----------------------------------------
+
+
+def _count_no_vectors(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("update concordance.coverage set chunks_with_vector = 0")
+
+
+def test_vectors_that_are_not_counted_yet_are_used_and_judged(
+    index: Index, database_url: str
+) -> None:
+    counted = search(index, "tea kettle")
+    _count_no_vectors(database_url)
+    for fusion in EVERY_FUSION:
+        answer = search(index, "tea kettle", fusion=fusion)
+        assert answer.hits
+        assert answer.vector_available is (fusion is not Fusion.LEXICAL)
+        assert not answer.degraded, "every passage that there is was found with its vector"
+    lagging = search(index, "tea kettle")
+    assert [(h.origin, h.confidence) for h in lagging.hits] == [
+        (h.origin, h.confidence) for h in counted.hits
+    ]
+
+
+def test_of_vectors_that_are_not_counted_yet_no_more_is_said_than_is_known(
+    index: Index, database_url: str
+) -> None:
+    _count_no_vectors(database_url)
+    answer = search(index, "tea kettle", path_prefix="docs/more/")
+    assert answer.vector_available
+    assert answer.degraded_reason is not None
+    assert answer.degraded_reason.startswith("at least 1 of ")
+    alone = search(index, "tea kettle", path_prefix="docs/more/", fusion=Fusion.VECTOR)
+    assert (alone.degraded_reason or "").endswith("any without one were not searched")
+    nowhere = search(index, "tea", path_prefix="nowhere/", fusion=Fusion.VECTOR)
+    assert nowhere.empty_reason == "nothing that matches lies under that path or after that time"
+
+
+def test_vectors_that_are_counted_and_gone_are_not_claimed(index: Index, database_url: str) -> None:
+    """As after a change of the model, before its vectors are counted."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("delete from concordance.embeddings")
+    answer = search(index, "tea kettle")
+    assert answer.hits
+    assert (answer.degraded, answer.vector_available) == (True, False)
+    assert "no passage of what was searched has a vector yet" in (answer.degraded_reason or "")
+    for prefix in (None, "docs/"):
+        with pytest.raises(ProviderError, match="has a vector yet"):
+            search(index, "tea kettle", fusion=Fusion.VECTOR, path_prefix=prefix)
+
+
+def test_found_passages_without_a_vector_are_told_where_all_are_counted(
+    index: Index, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "delete from concordance.embeddings e using concordance.chunks k"
+            " join concordance.documents d on d.id = k.document_id"
+            " where k.id = e.chunk_id and d.name = 'docs/more/kettle.md'"
+        )
+    answer = search(index, "kettle")
+    assert answer.vector_available
+    assert "passages that were found has no vector yet" in (answer.degraded_reason or "")
+
+
+def _forget_words(database_url: str, name: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "delete from concordance.lexical l using concordance.documents d"
+            " where d.id = l.document_id and starts_with(d.name, %s)",
+            (name,),
+        )
+
+
+def test_passages_that_wait_for_their_words_are_told_of_and_judged_by_their_vectors(
+    index: Index, database_url: str
+) -> None:
+    alone = search(index, "kettle", fusion=Fusion.VECTOR)
+    assert not search(index, "kettle").degraded
+    _forget_words(database_url, "docs/more/")
+    answer = search(index, "kettle")
+    said = "1 passage waits for its words, which the next run writes: found by its vector alone"
+    assert answer.degraded_reason == said
+    (waiting,) = (h for h in answer.hits if place(h) == "shop:docs/more/kettle.md")
+    (judged,) = (h for h in alone.hits if place(h) == "shop:docs/more/kettle.md")
+    assert waiting.confidence == judged.confidence
+    assert not search(index, "Kessel", projects=["laden"]).degraded
+    assert not alone.degraded
+
+
+def test_where_all_words_wait_the_words_alone_say_so(index: Index, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for table in ("lexical", "term_stats", "project_stats"):
+            connection.execute(sql.SQL("delete from concordance.{}").format(sql.Identifier(table)))
+    for fusion in (Fusion.LEXICAL, Fusion.CONVEX):
+        answer = search(index, "kettle", fusion=fusion)
+        assert "passages wait for their words" in (answer.degraded_reason or "")
+        assert bool(answer.hits) is (fusion is Fusion.CONVEX)
+
+
+@pytest.mark.parametrize("tokenizer", ["{}", '{"model": {"type": "Nope"}}'])
+def test_a_reranker_that_can_t_be_used_leaves_the_fused_order(
+    index: Index, make_index: IndexMaker, tmp_path: Path, tokenizer: str
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "tokenizer.json").write_text(tokenizer)
+    (model / "model.onnx").write_bytes(b"")
+    reranked = make_index(*index.configuration.projects, reranker=f"local/{model}")
+    answer = search(reranked, "tea kettle")
+    assert places(answer) == places(search(index, "tea kettle"))
+    assert any("the fused order stands" in note for note in answer.notes)
+    assert answer.reranker is None

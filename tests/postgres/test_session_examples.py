@@ -17,7 +17,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "sessions"
 # What the files hold, counted by hand: turns that are in, and how many lines of each kind are not.
 IN: dict[str, int] = {
     "chatgpt-export/conversations_branch.json": 4,
-    "claude-code/many_line_types_v2.jsonl": 2,
+    "claude-code/many_line_types_v2.jsonl": 3,
     "claude-code/old_and_drift.jsonl": 2,
     "claude-code/representative_messages.jsonl": 7,
     "claude-code/subagents/agent-a0ad4f44468bdf20d.jsonl": 0,

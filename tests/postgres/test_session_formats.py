@@ -348,6 +348,27 @@ def test_a_named_format_is_kept_to(
     )
 
 
+def test_a_link_below_a_source_is_named_and_not_followed(
+    make: Callable[..., Index], logs: Path, tmp_path: Path, database_url: str
+) -> None:
+    write_log(logs / "a.jsonl", [event("s", 1, "the otter said")])
+    write_log(tmp_path / "more" / "b.jsonl", [event("t", 1, "the seal said")])
+    index = make()
+    reindex(index)
+    link = logs / "more"
+    link.symlink_to(tmp_path / "more")
+    assert needs(index) == "index"
+    reindex(index)
+    assert set(turns(database_url)) == {"s"}
+    said = covered(index, Scope.SESSION)
+    assert (said.state, said.skipped) == (CoverageState.COMPLETE, 1)
+    assert "name what it leads to as a source" in index.explain("p", str(link)).verdict
+    assert needs(index) == "none"
+    link.unlink()
+    reindex(index)
+    assert covered(index, Scope.SESSION).skipped == 0
+
+
 def test_sub_agents_are_left_out_until_they_are_wanted(
     make: Callable[..., Index], logs: Path, database_url: str
 ) -> None:

@@ -35,6 +35,7 @@ CALLS: dict[str, LiteralString] = {
     "array['{1:1}/1000000000'], array[%(condition)s], null, %(projects)s)",
     "reader_words": "select * from concordance.reader_words(%(text)s, %(projects)s)",
     "reader_count": "select concordance.reader_count(%(projects)s, null, 'docs/', null, null, 99)",
+    "reader_wordless": "select concordance.reader_wordless(%(projects)s, null, 99)",
     "reader_nearest": "select n.* from unnest(%(models)s::integer[]) m, "
     "concordance.reader_nearest(m, %(vector)s, %(projects)s) n",
     "reader_candidates": "select c.* from unnest(%(models)s::integer[]) m, "
@@ -144,7 +145,7 @@ def test_no_function_tells_another_tenants_rows_from_none(house: House) -> None:
         assert mixed[name]
     assert [told for told in SECRETS if told in repr((theirs, mixed))] == []
     (term,) = [row for row in mixed["reader_terms"] if MARK in row and "english" in row]
-    assert term.endswith("1, 0, 0.0, False)"), "nobody of this tenant has the word"
+    assert term.endswith("1, 0, 0.0, 3, False)"), "nobody of this tenant has the word"
 
 
 def test_every_setting_that_a_reader_may_make_shows_nothing(house: House) -> None:

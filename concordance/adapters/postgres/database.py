@@ -16,6 +16,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg import sql as pgsql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -193,6 +194,18 @@ class Database:
             yield connection
 
     @contextmanager
+    def statement(self) -> Iterator[Connection]:
+        """A connection without a transaction, for one statement that needs none around it."""
+        with self.errors(), self._pool.connection() as connection:
+            connection.autocommit = True
+            try:
+                yield connection
+            finally:
+                # One that is broken or still at work goes no further: the pool closes it.
+                if connection.info.transaction_status is TransactionStatus.IDLE:
+                    connection.autocommit = False
+
+    @contextmanager
     def session(self) -> Iterator[Connection]:
         """A connection outside the pool, in autocommit, for locks that live as long as it does."""
         with (
@@ -241,8 +254,9 @@ def _as_reader(room: str) -> Statements:
 
 
 def _options(given: str | int | None) -> str:
-    """Server options of each session: times in UTC, and the caller's own after ours."""
-    return f"-c timezone=UTC -c client_min_messages=warning {given or ''}".strip()
+    """Server options of each session: the caller's own, but for times, which are in UTC."""
+    # Of two settings of one name the later one counts.
+    return f"-c client_min_messages=warning {given or ''} -c timezone=UTC"
 
 
 def _check(connection: Connection, target: str) -> ServerFacts:

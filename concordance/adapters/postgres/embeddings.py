@@ -81,13 +81,13 @@ class Pending:
 
 def active_space(database: Database, tenant: int) -> StoredSpace | None:
     """The space that is searched, or None before the first vector."""
-    with database.transaction() as connection:
-        ask = database.statements("embeddings")
-        return fetch_one(connection, ask["active_model"], {"tenant": tenant}, StoredSpace)
+    ask = database.statements("embeddings")["active_model"]
+    with database.statement() as connection:
+        return fetch_one(connection, ask, {"tenant": tenant}, StoredSpace)
 
 
 def active_space_in(connection: Connection, tenant: int) -> StoredSpace | None:
-    """The same, inside a transaction of the caller's."""
+    """The same, over a connection of the caller's."""
     return fetch_one(
         connection, queries("embeddings")["active_model"], {"tenant": tenant}, StoredSpace
     )

@@ -6,7 +6,7 @@ passage must meet `concordance.ranking.threshold`'s, the weights lie in the rows
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -39,6 +39,10 @@ from sql import queries
 
 # The strongest words of a question; the others could move its answer by next to nothing.
 MOST_WORDS = 256
+# Of so many different words the statistics are read; only a pasted file has more.
+MOST_ASKED = 2_000
+# What is analysed without stemming or stop words.
+UNSTEMMED = "simple"
 # Where so few scopes are searched that the index had better look at them alone.
 FEW_PLACES = 64
 # A threshold that too few passages reach is tried once more at this share of it.
@@ -53,8 +57,9 @@ class Question:
 
     `passages` are those of the language.
 
-    It is not `bounded` where a passage can score more than the bounds of the words that it holds:
-    where another word of the searched projects has the same dimension as one of its own.
+    It is `cut` where it had more words than are looked for, and not `bounded` where a passage can
+    score more than the bounds of the words that it holds: where another word of the searched
+    projects has the same dimension as one of its own.
     """
 
     language: str
@@ -64,11 +69,7 @@ class Question:
     vector: str = field(repr=False)
     shares: Mapping[str, float] = field(repr=False)
     bounded: bool
-
-    @property
-    def cut(self) -> bool:
-        """Whether the question had more words than are looked for."""
-        return sum(t.passages_with > 0 for t in self.terms) > len(self.words)
+    cut: bool
 
     @property
     def lexemes(self) -> list[str]:
@@ -82,9 +83,10 @@ class _TermRow:
     passages: int
     lexeme: str | None
     dimension: int | None
-    count: int | None
+    occurrences: int | None
     passages_with: int
     largest: float
+    asked: int
     shared: bool
 
 
@@ -99,11 +101,20 @@ def language_lexeme(language: str) -> str:
 
 
 def read_questions(
-    connection: Connection, text: str, projects: Sequence[int], *, ask: Statements | None = None
+    connection: Connection,
+    text: str,
+    projects: Sequence[int],
+    in_time: Callable[[], None] = lambda: None,
+    *,
+    ask: Statements | None = None,
 ) -> list[Question]:
-    """A question in each language of some projects, with idf and bounds over those projects."""
+    """A question in each language of some projects, with idf and bounds over those projects.
+
+    `in_time` is called before each statement; it raises where no time is left.
+    """
     asks = queries("lexical") if ask is None else ask
-    given = {"projects": list(projects), "question": text}
+    given = {"projects": list(projects), "question": text, "most": MOST_ASKED}
+    in_time()
     rows = fetch_all(connection, asks["terms"], given, _TermRow)
     by_language = {key: list(own) for key, own in groupby(rows, key=lambda row: row.language)}
     passages = {language: own[0].passages for language, own in by_language.items()}
@@ -113,9 +124,11 @@ def read_questions(
     }
     forms: list[Form] = []
     if len(held) > 1:
-        asked = given | {"languages": list(held)}
+        in_time()
+        asked = given | {"languages": sorted({*held, UNSTEMMED})}
         forms = fetch_all(connection, asks["forms"], asked, Form)
-    frequencies = document_frequencies(passages, held, forms)
+    unstemmed = [form for form in forms if form.language == UNSTEMMED]
+    frequencies = document_frequencies(passages, held, forms, unstemmed)
     return [
         _question(language, own, frequencies[language], sum(passages.values()))
         for language, own in by_language.items()
@@ -129,13 +142,16 @@ def find(  # noqa: PLR0913 - what is asked, of what, and how
     places: Sequence[str],
     *,
     ranking: LexicalRanking,
+    in_time: Callable[[], None] = lambda: None,
     ask: Statements | None = None,
 ) -> list[Scored]:
     """The best passages of the pool, best first, whatever language each is in.
 
-    `places` are the lexemes of the searched scopes, none where that would narrow nothing.
+    `places` are the lexemes of the searched scopes, none where that would narrow nothing; `in_time`
+    is called before each statement, and raises where no time is left.
     """
-    asked = _Asked(connection, filters, places, queries("lexical") if ask is None else ask)
+    asks = queries("lexical") if ask is None else ask
+    asked = _Asked(connection, filters, places, in_time, asks)
     if ranking is not LexicalRanking.BM25:
         return asked.rows("top_ts_rank_cd", [(q, _condition(q, ranking)) for q in questions])
     few = [q for q in questions if q.passages <= FEW_PASSAGES]
@@ -167,6 +183,7 @@ class _Asked:
     connection: Connection
     filters: dict[str, Any]
     places: Sequence[str]
+    in_time: Callable[[], None] = lambda: None
     ask: Statements = field(default_factory=lambda: queries("lexical"))
 
     @property
@@ -178,6 +195,7 @@ class _Asked:
         possible = [(question, words) for question, words in asked if words is not None]
         if not possible:
             return []
+        self.in_time()
         found = fetch_rows(
             self.connection,
             self.ask[name],
@@ -222,13 +240,13 @@ def _question(
         Term(
             lexeme=row.lexeme,
             dimension=row.dimension,
-            count=row.count,
+            count=row.occurrences,
             passages_with=row.passages_with,
             document_frequency=frequencies[row.lexeme],
             largest=row.largest,
         )
         for row in rows
-        if row.lexeme is not None and row.dimension is not None and row.count is not None
+        if row.lexeme is not None and row.dimension is not None and row.occurrences is not None
     )
     words = tuple(weigh(terms, in_all)[:MOST_WORDS])
     return Question(
@@ -239,6 +257,7 @@ def _question(
         vector=query_vector(words),
         shares=idf_shares(terms, in_all),
         bounded=not any(row.shared and row.passages_with for row in rows),
+        cut=sum(t.passages_with > 0 for t in terms) > len(words) or rows[0].asked > len(terms),
     )
 
 

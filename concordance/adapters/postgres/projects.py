@@ -21,7 +21,7 @@ from concordance.adapters.postgres.database import (
     fetch_value,
 )
 from concordance.errors import DatabaseError, ProjectBusy, RunSuperseded, SettingsError
-from concordance.settings import Project
+from concordance.settings import SLUG, Project
 from concordance.text.language import AUTO
 from sql import queries
 
@@ -105,6 +105,8 @@ def known_languages(database: Database) -> frozenset[str]:
 
 def find_project(database: Database, tenant: int, slug: str) -> StoredProject | None:
     """The stored project of that slug, or None."""
+    if SLUG.fullmatch(slug) is None:
+        return None  # Postgres does not take every text
     with database.transaction() as connection:
         return fetch_one(
             connection,
@@ -124,6 +126,8 @@ def list_projects(database: Database, tenant: int) -> list[StoredProject]:
 
 def forget_project(database: Database, tenant: int, slug: str) -> bool:
     """Remove a project with everything that hangs on it; tells whether it was there."""
+    if SLUG.fullmatch(slug) is None:
+        return False
     with database.transaction() as connection:
         gone = connection.execute(
             queries("projects")["forget_project"], {"tenant": tenant, "slug": slug}

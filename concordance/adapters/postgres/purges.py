@@ -44,6 +44,8 @@ _REWRITES = (
     "rewrite_projects",
     "rewrite_records",
     "rewrite_session_logs",
+    "rewrite_project_commits",
+    "rewrite_calibrations",
 )
 
 Look = Callable[[KeptDocument, Sequence[KeptPassage]], Change | None]

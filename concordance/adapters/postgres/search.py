@@ -50,8 +50,12 @@ EXACT_UP_TO = 20_000
 LEAST_SHARE = 0.1
 # But not beyond this many, which would be read from disk.
 EXACT_AT_MOST = 100_000
+# Seconds that a leg's earlier statements may have taken before the server is told what is left.
+WORTH_TELLING = 0.05
 # Beyond this HNSW holds half precision only; see create_vector_index.
 WIDEST_VECTOR = 2_000
+# What an answer says of passages that wait is not counted further than to here.
+COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +90,17 @@ class Filters:
     places: tuple[str, ...] = ()
     adr_status: tuple[AdrStatus, ...] | None = None
 
+    @property
+    def narrow(self) -> bool:
+        """Whether more is asked for than scopes of projects."""
+        return not (self.path_prefix is None and self.since is None and self.adr_status is None)
+
     def parameters(self) -> dict[str, Any]:
         """The filters as the statements name them."""
         return {
             "projects": list(self.projects),
             "scopes": list(self.scopes),
-            "narrow": not (self.path_prefix is None and self.since is None)
-            or self.adr_status is not None,
+            "narrow": self.narrow,
             "adr_status": None if self.adr_status is None else list(self.adr_status),
             "prefix": self.path_prefix,
             "since": self.since,
@@ -151,6 +159,7 @@ class Snapshot:
         self._deadline = deadline
         self._statements = statements
         self._ask = statements("search")
+        self._timed_at = time.monotonic()
 
     def targets(
         self, tenant: int, slugs: Sequence[str] | None, scopes: Sequence[str]
@@ -176,7 +185,11 @@ class Snapshot:
         """The question in each language of the searched projects, with idf and bounds."""
         return self._guarded(
             lambda connection: lexical.read_questions(
-                connection, text, filters.projects, ask=self._statements("lexical")
+                connection,
+                text,
+                filters.projects,
+                self._in_time,
+                ask=self._statements("lexical"),
             )
         )
 
@@ -191,6 +204,7 @@ class Snapshot:
                 filters.parameters(),
                 filters.places,
                 ranking=ranking,
+                in_time=self._in_time,
                 ask=self._statements("lexical"),
             ),
             anew=True,
@@ -257,21 +271,24 @@ class Snapshot:
             # A leg that failed is not touched again.
             rows = self._known(both, given) if questions else []
             given["chunks"] = sorted(set(chunks) - {row[0] for row in rows})
-            if given["chunks"]:
-                rows += self._known(alone, given)
-        return [
-            Known(
-                chunk_id=chunk_id,
-                slug=slug,
-                kind=kind,
-                name=name,
-                ordinal=ordinal,
-                lexical_score=score,
-                share=min(1.0, share or 0.0),  # sums of shares may pass 1 by rounding
-                vector_score=cosines.get(chunk_id, cosine),
-            )
-            for chunk_id, slug, kind, name, ordinal, share, score, cosine in rows
+        known = [
+            # Sums of shares may pass 1 by rounding.
+            Known(i, slug, kind, name, n, score, min(1.0, share or 0.0), cosines.get(i, cosine))
+            for i, slug, kind, name, n, share, score, cosine in rows
         ]
+        if nearest is not None and given["chunks"]:
+            known += [
+                # Whether it holds a word is not known.
+                Known(i, slug, kind, name, n, score, None, cosines.get(i, cosine))
+                for i, slug, kind, name, n, _, score, cosine in self._known(alone, given)
+            ]
+        return known
+
+    def wordless(self, filters: Filters) -> int:
+        """How many passages of the scopes have no words yet, up to `COUNTED`."""
+        given = filters.parameters() | {"most": COUNTED}
+        found = self._guarded(lambda c: fetch_value(c, self._ask["count_wordless"], given))
+        return int(found)
 
     def passages(self, tenant: int, chunks: Sequence[int]) -> dict[int, StoredPassage]:
         """Passages with their text and the place where they stand."""
@@ -311,6 +328,7 @@ class Snapshot:
             plans=pgsql.SQL("force_custom_plan" if anew else "auto"),
         )
         self._connection.execute(guard)
+        self._timed_at = time.monotonic()
         try:
             return work(self._connection)
         except psycopg.OperationalError:
@@ -318,6 +336,22 @@ class Snapshot:
         except psycopg.Error as error:
             self._connection.execute(self._ask["give_up_leg"])
             raise LegFailed(str(translate(error, self._target))) from error
+
+    def _in_time(self) -> None:
+        """Before a statement: no more time than is left, all of a leg's statements together.
+
+        Raises:
+            DatabaseUnavailable: None is left.
+        """
+        now = time.monotonic()
+        if now >= self._deadline:
+            raise DatabaseUnavailable(f"Postgres at {self._target} did not answer in time")
+        if now - self._timed_at > WORTH_TELLING:
+            timeout = pgsql.SQL(self._ask["set_timeout"]).format(
+                milliseconds=pgsql.Literal(_milliseconds(self._deadline))
+            )
+            self._connection.execute(timeout)
+            self._timed_at = now
 
 
 class LegFailed(DatabaseError):

@@ -12,7 +12,7 @@ from datetime import datetime
 from psycopg import errors as pg
 from psycopg import sql as pgsql
 
-from concordance.adapters.postgres.database import Connection, Database, fetch_all
+from concordance.adapters.postgres.database import Connection, Database, fetch_all, fetch_rows
 from concordance.errors import DatabaseUnsuitable, SchemaMismatch, UsageError
 from sql import migrations, queries
 
@@ -142,7 +142,7 @@ def find_faults(database: Database) -> list[str]:
 
 def faults_in(connection: Connection) -> list[str]:
     """The same, inside a transaction of the caller's."""
-    return [row[0] for row in connection.execute(queries("tenants")["faults"]).fetchall()]
+    return [row[0] for row in fetch_rows(connection, queries("tenants")["faults"], {})]
 
 
 def _check_login(login: str, facts: _Login) -> None:

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 import zstandard
 
-from concordance.adapters.log_folder import LogFile, list_logs, marker, read_beside, read_log
+from concordance.adapters.log_folder import (
+    LogFile,
+    list_logs,
+    look_for_logs,
+    marker,
+    read_beside,
+    read_log,
+)
 from concordance.errors import LogsUnreadable
 from concordance.settings import SessionSource
 
@@ -88,7 +95,18 @@ def test_links_are_followed_for_the_source_alone(folder: Path, tmp_path: Path) -
     (folder / "dangling.jsonl").symlink_to(tmp_path / "nothing")
     (folder / "folder").symlink_to(outside.parent)
     (folder / "round").symlink_to(folder)
+    (folder / "other.txt").symlink_to(outside)
     assert listed(folder) == ["a.jsonl"]
+    found = look_for_logs([SessionSource(path=folder, pattern="**/*.jsonl")])
+    assert [path.name for path in found.links] == [
+        *("dangling.jsonl", "file.jsonl", "folder", "round"),
+    ]
+    assert marker(found.logs, found.links) != marker(found.logs, found.links[1:])
+    assert marker(found.logs, []) == marker(found.logs)
+    both = [SessionSource(path=folder), SessionSource(path=folder / "folder")]
+    named = look_for_logs(both)
+    assert folder / "folder" not in named.links
+    assert [log.path.name for log in named.logs] == ["a.jsonl", "o.jsonl"]
 
     link = tmp_path / "link"
     link.symlink_to(folder)

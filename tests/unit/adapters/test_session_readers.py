@@ -2,63 +2,27 @@
 
 from __future__ import annotations
 
-import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from concordance.adapters.log_folder import list_logs
 from concordance.adapters.session_readers import check_format, known_readers
 from concordance.errors import SettingsError
-from concordance.sessions.reader import LogContext
-from concordance.sessions.registry import BUILT_IN, read
+from concordance.sessions.events import LogContent
+from concordance.sessions.reader import LogContext, NotThisFormat, Reader
+from concordance.sessions.registry import BUILT_IN, by_name, read
 from concordance.settings import SessionSource
-
-# The example of docs/sessions.md.
-MODULE = '''
-from concordance.sessions.events import Event, LogContent
-from concordance.sessions.reader import LogContext, NotThisFormat, Reader, Sample
-
-
-def read_diary(data: bytes, context: LogContext) -> LogContent:
-    """One turn a line: `me: …` or `it: …`."""
-    events, other = [], 0
-    for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
-        who, colon, text = line.partition(": ")
-        if not colon or who not in ("me", "it"):
-            other += 1
-            continue
-        speaker = "human" if who == "me" else "agent"
-        events.append(Event(context.path.stem, f"line-{number}", speaker, text, None))
-    if not events:
-        raise NotThisFormat("no line begins with 'me: ' or 'it: '")
-    return LogContent(tuple(events), left_out={"other lines": other} if other else {})
-
-
-READER = Reader(
-    name="diary",
-    about="diaries",
-    patterns=("**/*.diary",),
-    recognises=lambda sample: sample.text.startswith(("me: ", "it: ")),
-    read=read_diary,
-)
-'''
+from tests.session_logs import EXAMPLES
+from tests.session_package import MODULE, install, names
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with an installed package that names a reader."""
-    (tmp_path / "diary_logs.py").write_text(MODULE)
-    about = tmp_path / "diary_logs-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: diary-logs\nVersion: 1.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "diary_logs", raising=False)
-    return about / "entry_points.txt"
-
-
-def names(file: Path, value: str, name: str = "diary") -> None:
-    file.write_text(f"[concordance.session_readers]\n{name} = {value}\n")
+    """The entry points of an installed package with a reader."""
+    return install(tmp_path, monkeypatch)
 
 
 def test_a_reader_of_another_package_is_found_and_used(package: Path, tmp_path: Path) -> None:
@@ -109,3 +73,53 @@ def test_a_format_without_a_reader_is_refused_with_those_there_are() -> None:
     check_format("codex", known_readers())
     with pytest.raises(SettingsError, match="Known are aider, chatgpt, claude-code"):
         check_format("otter", known_readers())
+
+
+def failing(**parts: Any) -> dict[str, Reader]:
+    reader = Reader(
+        "diary", "diaries", ("**/*.diary",), lambda _: True, lambda _, __: LogContent(())
+    )
+    return {**by_name(), "diary": replace(reader, **parts)}
+
+
+def events(given: Any) -> Any:
+    return given and (given,)
+
+
+def boom(*_: object) -> bool:
+    raise ValueError("boom " + "gh" + "p_" + "k" * 30)
+
+
+@pytest.mark.parametrize("named", [None, "diary"])
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"read": boom}, "reader diary failed: ValueError"),
+        ({"read": lambda _, __: None}, "reader diary gave something else"),
+        (
+            {"read": lambda _, __: LogContent(events("x"))},
+            "something else than events",
+        ),
+        ({"read": lambda _, __: LogContent(events(None))}, "reader diary failed: TypeError"),
+    ],
+)
+def test_a_failing_reader_refuses_its_log_without_its_words(
+    parts: dict[str, Any], reason: str, named: str | None
+) -> None:
+    with pytest.raises(NotThisFormat) as refused:
+        read(b"me: Why?\n", LogContext("x.diary"), failing(**parts), named)
+    assert reason in str(refused.value)
+    assert "boom" not in str(refused.value)
+    assert refused.value.__context__ is None
+    assert refused.value.__cause__ is None
+
+
+def test_a_reader_that_fails_to_recognise_lets_the_others_be_asked() -> None:
+    readers = failing(recognises=boom)
+    with pytest.raises(NotThisFormat, match="reader diary failed: ValueError") as refused:
+        read(b"me: Why?\n", LogContext("x.diary"), readers)
+    assert "boom" not in str(refused.value)
+    other = replace(readers["diary"], name="other", recognises=lambda _: True)
+    assert read(b"me: Why?\n", LogContext("x"), readers | {"other": other})[0] == "other"
+    for example in EXAMPLES:
+        assert read(example.data, LogContext(example.name), readers)[0] == example.format

@@ -157,7 +157,7 @@ def test_hits_are_shown_with_their_citation_and_first_lines() -> None:
     assert "confidence 0.71" in page
     assert "a:session s\ufffd#e" in page
     assert "agent, 2026-03-01 12:00 UTC" in page
-    assert re.search(rf"^ +line {SHOWN_LINES} *$", page, re.MULTILINE)
+    assert re.search(rf"^  > line {SHOWN_LINES} *$", page, re.MULTILINE)
     assert f"line {SHOWN_LINES + 1}" not in page
     assert "--full shows the whole passage" in page
     assert f"line {SHOWN_LINES + 3}" in shown(print_answer, answer(hit(FILE, many)), full=True)
@@ -272,6 +272,15 @@ def test_json_is_one_document(
         assert parsed["last_attempt"] == "2026-03-01T12:00:00Z"
 
 
+def test_json_holds_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"{LINK} \x9b2J \x7f \u202e \u2066 \u2028 é 中 \x85"
+    print_json({"said": text})
+    out = capsys.readouterr().out
+    assert not OBEYED.search(out)
+    assert json.loads(out) == {"said": text}
+    assert "é 中" in out
+
+
 # --- session logs ----------------------------------------------------------------------------
 
 
@@ -289,6 +298,13 @@ def test_what_session_logs_hold_stands_below_the_table() -> None:
     assert "others 6" in out, "kinds 1, 2 and 3"
     assert "the last said 3 h ago" in out
     assert not OBEYED.search(out)
+
+
+def test_a_turn_of_a_time_to_come_is_shown_with_that_time() -> None:
+    for ahead, part in ((0, "the last said 0 s ago"), (1, "the last said at 2026-03-01 12:00 UTC")):
+        last = NOW + timedelta(seconds=ahead)
+        found = coverage(scope=Scope.SESSION, turns=1, last_event=last)
+        assert part in shown(print_coverage, [found], now=NOW)
 
 
 def test_a_scope_of_files_says_nothing_of_turns() -> None:

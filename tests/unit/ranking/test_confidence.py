@@ -93,6 +93,19 @@ def test_features_without_their_weight_are_a_mistake() -> None:
         Logistic(0.0, (1.0, 2.0)).probability((1.0,))
 
 
+def test_a_passage_whose_words_are_not_known_is_judged_by_its_vector() -> None:
+    known = [candidate(n, 4.0 - n, 0.5 - n / 10, 0.5) for n in range(3)]
+    unread = replace(candidate(9, None, 0.9, 0.0), share=None)
+    found = assess([*known, unread], words=True, vectors=True).by_chunk
+    alone = assess([*known, unread], words=False, vectors=True).by_chunk
+    assert found[9] == alone[9]
+    assert found[9].share is None
+    assert confidence(DEFAULT, found[9]) > 0.9
+    # Nor does it speak for or against the others.
+    without = assess(known, words=True, vectors=True).by_chunk
+    assert {n: found[n] for n in without} == without
+
+
 @given(POOLS, st.booleans(), st.booleans())
 def test_every_candidate_is_assessed_and_finite(
     pool: list[Candidate], words: bool, vectors: bool

@@ -24,8 +24,13 @@ def read(*lines: object, **context: Any) -> LogContent:
     return read_claude_code(data, LogContext("logs/s.jsonl", **context))
 
 
+def queued(prompt: object, uuid: str = "x", **more: Any) -> dict[str, Any]:
+    attached = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt"} | more
+    return {"type": "attachment", "uuid": uuid, "sessionId": "s", "attachment": attached}
+
+
 TEXT = [{"type": "text", "text": "Said."}]
-# What a line is, the line, the text that is kept, and else the kind that it is counted as.
+# What a line is, the line, the text that is kept, and the kind that the rest is counted as.
 LINES: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("a person's words", line("user", "Why?"), "Why?", ""),
     ("a person's words in blocks", line("user", TEXT), "Said.", ""),
@@ -36,10 +41,11 @@ LINES: list[tuple[str, dict[str, Any], str | None, str]] = [
      "Said.", ""),
     ("two blocks of words", line("assistant", [*TEXT, *TEXT]), "Said.\n\nSaid.", ""),
     ("a person's words with a reminder of the program",
-     line("user", "Why?\n<system-reminder>be brief</system-reminder>"), "Why?", ""),
+     line("user", "Why?\n<system-reminder>be brief</system-reminder>"), "Why?",
+     "injected context"),
     ("words after what the editor shows",
      line("user", [{"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"}, *TEXT]),
-     "Said.", ""),
+     "Said.", "injected context"),
     ("what the editor shows", line("user", "<ide_selection>x</ide_selection>"), None,
      "injected context"),
     ("a thought", line("assistant", [{"type": "thinking", "thinking": "x"}]), None, "thinking"),
@@ -52,6 +58,23 @@ LINES: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("the summary of a compaction",
      line("user", "This session goes on", isCompactSummary=True), None,
      "summary of what was said before"),
+    ("a summary that is not marked",
+     line("user", "This session is being continued from a previous conversation that ran out of "
+          "context. The conversation is summarized below:\nWhy?"), None,
+     "summary of what was said before"),
+    ("a person's words about one",
+     line("user", "This session is being continued from a previous conversation, or is it?"),
+     "This session is being continued from a previous conversation, or is it?", ""),
+    ("a prompt that was typed while the agent worked", queued("Said."), "Said.", ""),
+    ("one in blocks, with a reminder",
+     queued([*TEXT, {"type": "text", "text": "<system-reminder>x</system-reminder>"}]),
+     "Said.", "injected context"),
+    ("a command of the shell that was queued", queued("ls", commandMode="bash"), None,
+     "type attachment"),
+    ("a notice that was queued", queued("Done.", origin={"kind": "task-notification"}), None,
+     "sent by a task"),
+    ("what the program queued", queued("Go on", isMeta=True), None, "isMeta"),
+    ("an empty prompt that was queued", queued(" "), None, "nothing said"),
     ("an error of the API", line("assistant", TEXT, isApiErrorMessage=True), None,
      "error of the API"),
     ("words that the program put in the agent's mouth",
@@ -83,8 +106,95 @@ def test_each_kind_of_line_is_in_or_out(
 ) -> None:
     found = read(one)
     assert [event.text for event in found.events] == ([] if text is None else [text])
-    assert found.left_out == ({} if text is not None else {kind: 1})
+    assert found.left_out == ({kind: 1} if kind else {})
+    assert (text is None) <= bool(kind)
     assert found.problems == ()
+
+
+ABOUT_TAGS = [
+    "Why does the <system-reminder> tag show up in my transcript? Please remove it",
+    "fix `<ide_selection>` parsing in the code",
+    "Explain how <system-reminder>...</system-reminder> blocks get in, and <ide_selection> too",
+    "Look:\n<system-reminder>\nand that is all I see",
+    "<system-reminder> begins a line\nand <ide_selection> does not",
+    "<system-reminder>...</system-reminder> blocks are odd",
+    "Our page:\n```xml\n<system-reminder>be brief</system-reminder>\n```\nis wrong",
+    "<task-notification> is what I grep for in the log",
+    "<bash-stdout> elements should be escaped",
+    "<bash-stdout> and </bash-stdout> should be escaped",
+    "<command-name> is in <command-name>/x</command-name> as well",
+    "What is `<bash-input>ls</bash-input>`?",
+]
+
+
+@pytest.mark.parametrize("text", ABOUT_TAGS)
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_what_a_person_says_about_tags_stays_whole(text: str, in_blocks: bool) -> None:
+    found = read(line("user", [{"type": "text", "text": text}] if in_blocks else text))
+    assert [event.text for event in found.events] == [text]
+    assert found.left_out == {}
+
+
+def test_what_the_program_added_is_taken_out_wherever_it_begins_a_line_and_counted() -> None:
+    added = "<system-reminder>be\n```\nbrief</system-reminder>"
+    shown = "<ide_selection>x = 1</ide_selection>"
+    words = "Why is `<ide_selection>` there?"
+    for text, number in (
+        (f"{added}{shown}\n{words}", 2),
+        (f"{words}\n  {added}\n\n{shown}", 2),
+        (f"{shown} {words}", 1),
+        (f"{words}\n```\n{shown}\n```\n{added}", 1),
+    ):
+        (event,) = (found := read(line("user", text))).events
+        assert event.text.replace(f"\n```\n{shown}\n```", "") == words
+        assert found.left_out == {"injected context": number}
+    # Code that one block leaves open does not go on in the next one.
+    blocks = [{"type": "text", "text": text} for text in ("```\nx", added, words)]
+    (event,) = read(line("user", blocks)).events
+    assert event.text == f"```\nx\n\n{words}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<command-message>x is running</command-message>\n<command-name>/x</command-name>",
+        "<bash-stdout></bash-stdout><bash-stderr>no</bash-stderr>",
+        "<bash-stdout>a </bash-stdout> b\n</bash-stdout>",
+        '<teammate-message teammate_id="a">Done.</teammate-message>',
+        "<task-notification>\n<task-id>1</task-id>\n</task-notification>\nFull text at: /tmp/x",
+        "Caveat: The messages below were generated by the user while running local commands.",
+    ],
+)
+def test_what_is_all_the_programs_is_no_turn(text: str) -> None:
+    found = read(line("user", text))
+    assert (found.events, found.left_out) == ((), {"command or injected context": 1})
+
+
+@pytest.mark.parametrize("part", ["<system-reminder>", "</ide_x>", "<bash-stdout>", "\n", " "])
+def test_a_text_made_to_be_slow_is_not(part: str) -> None:
+    text = f"<bash-stdout>{part * 100_000}x"
+    assert len(read(line("user", text)).events) == 1
+    names = "".join(f"\n<ide_{'a' * (n % 97)}{'b' * (n // 97 % 97)}>{part}" for n in range(20_000))
+    assert len(read(line("user", names)).events) == 1
+
+
+def test_a_queued_prompt_that_stands_again_is_one_turn() -> None:
+    found = read(
+        line("user", "Start", "u1"),
+        queued("go on", "q1"),
+        queued("and test", "q2"),
+        line("assistant", "On it.", "a1"),
+        line("user", "and test\n", "u2"),
+        line("user", "go on", "u3"),
+        line("user", "go on", "u4"),
+        queued("stop", "q3"),
+        line("user", "wait", "u5"),
+        line("user", "stop", "u6"),
+    )
+    assert [e.event_id for e in found.events] == [
+        *("u1", "q1", "q2", "a1", "u4", "q3", "u5", "u6"),
+    ]
+    assert found.left_out == {"repeats a prompt that was queued": 2}
 
 
 def test_one_answer_in_several_lines_is_one_event() -> None:

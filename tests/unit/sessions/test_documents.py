@@ -172,6 +172,16 @@ CLINE: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("a question", {"ask": "followup", "text": '{"question": "Which?", "options": ["1"]}'},
      "Which?", ""),
     ("a question in plain words", {"ask": "followup", "text": "Which?"}, "Which?", ""),
+    ("an answer in plan mode",
+     {"ask": "plan_mode_respond", "text": '{"response": "First this.", "options": ["Go"]}'},
+     "First this.", ""),
+    ("an answer in plan mode without words", {"ask": "plan_mode_respond", "text": "{}"}, None,
+     "nothing said"),
+    ("an old answer in plan mode", {"ask": "plan_mode_response", "text": "So."}, "So.", ""),
+    ("an answer in plan mode that is not whole",
+     {"ask": "plan_mode_respond", "text": "So", "partial": True}, None, "partial"),
+    ("a result that is confirmed", {"ask": "completion_result", "text": ""}, None,
+     "ask completion_result"),
     ("words that are not whole", {"say": "text", "text": "I w", "partial": True}, None, "partial"),
     ("a request", {"say": "api_req_started", "text": "{}"}, None, "say api_req_started"),
     ("a thought", {"say": "reasoning", "text": "hm"}, None, "say reasoning"),
@@ -307,6 +317,80 @@ def test_aider_an_event_leads_to_its_line() -> None:
         assert event.text.split("\n")[0] in shown[number - 1]
 
 
+# Two blanks at the end of a line are written as two underscores.
+AIDER_WITH_BREAKS = """# aider chat started at 2030-01-02 03:04:05
+
+> Aider v0.80.0__
+
+#### explain the turbines plan__
+
+Here is the turbines plan:
+
+#### 1. Rename turbines
+We rename foo.
+
+> **Note:** keep the tests.
+
+```md
+#### 2. In code
+> too
+```
+
+> Tokens: 1.2k sent, 80 received.__
+
+#### <blank>__
+
+#### thanks__
+####__
+#### and the rest__
+
+Fine.
+""".replace("__", "  ").encode()
+
+
+def test_aider_headings_and_quotes_of_an_answer_are_the_agents() -> None:
+    found = read(aider.READER, AIDER_WITH_BREAKS, "demo/.aider.chat.history.md")
+    answer = AIDER_WITH_BREAKS.decode().split("plan  \n")[1].split("> Tokens")[0].strip()
+    assert said(found) == [
+        ("human", "explain the turbines plan"),
+        ("agent", answer),
+        ("human", "thanks\n\nand the rest"),
+        ("agent", "Fine."),
+    ]
+    assert found.left_out == {"nothing said": 1, "start of a session": 1, "tool": 2}
+
+
+def test_aider_an_empty_input_is_nothing_said_with_or_without_breaks() -> None:
+    for end in ("", "  "):
+        data = f"#### <blank>{end}\n\n#### what is <blank>?{end}\n".encode()
+        found = read(aider.READER, data, "demo/.aider.chat.history.md")
+        assert said(found) == [("human", "what is <blank>?")]
+        assert found.left_out == {"nothing said": 1}
+
+
+@pytest.mark.parametrize("first", [AIDER_WITH_BREAKS, AIDER], ids=["as written", "trimmed"])
+def test_aider_a_log_that_grows_keeps_who_said_what(first: bytes) -> None:
+    data = first + AIDER_WITH_BREAKS
+    before: dict[tuple[str, str], str] = {}
+    for end in range(len(data) + 1):
+        found = read(aider.READER, data[:end], "demo/.aider.chat.history.md")
+        now = {(event.session_id, event.event_id): event.speaker for event in found.events}
+        gone = [key for key, speaker in before.items() if now.get(key, speaker) != speaker]
+        assert not gone, data[:end][-40:]
+        if data[:end].endswith(b"\n"):
+            before |= now
+    whole = read(aider.READER, first, "demo/.aider.chat.history.md")
+    assert said(found)[: len(whole.events)] == said(whole)
+    assert not found.problems
+
+
+def test_aider_a_last_line_whose_end_is_to_come_is_read_next_time() -> None:
+    for half in (b"#### 2. Ren", b"> **No"):
+        found = read(aider.READER, AIDER_WITH_BREAKS + half, "demo/.aider.chat.history.md")
+        assert said(found)[-1] == ("agent", "Fine.")
+        assert [problem.unfinished for problem in found.problems] == [True]
+
+
 # --- Slack -----------------------------------------------------------------------------------
 
 SLACK: list[tuple[str, dict[str, Any], str | None, str]] = [
@@ -320,6 +404,10 @@ SLACK: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("escapes and ids",
      {"user": "U1", "text": "<@U2> a &lt; b &amp;&amp; <https://x.org|this> <#C1|dev> <!here>"},
      "@Bo Example a < b && this (https://x.org) #dev @here", ""),
+    ("Slack's own reminder", {"user": "USLACKBOT", "text": "Reminder: water"}, None, "Slackbot"),
+    ("Slack's own answer",
+     {"subtype": "bot_message", "bot_id": "B01", "user": "USLACKBOT", "text": "Hi"}, None,
+     "Slackbot"),
     ("somebody came", {"subtype": "channel_join", "user": "U1", "text": "x"}, None, "channel_join"),
     ("somebody left", {"subtype": "channel_leave", "user": "U1", "text": "x"}, None,
      "channel_leave"),

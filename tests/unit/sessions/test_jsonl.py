@@ -16,6 +16,7 @@ from concordance.indexing.build import problem_document, session_document
 from concordance.sessions.events import Event, LineProblem, group_sessions
 from concordance.sessions.jsonl import read_jsonl
 from concordance.sessions.lines import moment
+from concordance.sessions.rows import read_rows
 from concordance.text.cutting import ChunkSizes
 
 SHARED = Path(__file__).parents[4] / "shared" / "sessions" / "synthetic"
@@ -126,8 +127,15 @@ def test_a_problem_stops_nothing_after_it() -> None:
     assert [p.line for p in content.problems] == [2, 4]
 
 
-def test_an_empty_text_is_an_event_that_says_nothing() -> None:
-    assert event(line(text="")).text == ""
+@pytest.mark.parametrize("text", ["", "  ", "\n\t"])
+def test_an_event_that_says_nothing_is_left_out_and_takes_back_what_it_repeats(text: str) -> None:
+    found = read_jsonl(line(1) + line(2, text) + line(3) + line(3, text) + line(4, text) + line(4))
+    assert [e.event_id for e in found.events] == ["e1", "e4"]
+    assert (found.left_out, found.problems) == ({"nothing said": 3, "taken back": 1}, ())
+    row = {"session_id": "s", "event_id": "e", "type": "agent.response", "occurred_at": None}
+    rows = read_rows([row | {"text": "Yes."}, row | {"event_id": "f", "text": text}])
+    assert [e.event_id for e in rows.events] == ["e"]
+    assert rows.left_out == {"nothing said": 1}
 
 
 def test_a_title_or_project_that_is_no_text_is_none() -> None:
