@@ -24,6 +24,7 @@ from concordance.errors import DatabaseUnsuitable, SettingsError, UsageError
 from concordance.granting import open_tenants
 from concordance.models import POOL, Answer, Fusion
 from concordance.settings import Project, Settings
+from sql import queries
 from tests.fake_ollama import FakeOllama
 from tests.postgres.driver import reindex
 from tests.postgres.house import (
@@ -57,6 +58,8 @@ MIXED = [
     "Die kettles, die Kessel: was water",
     "Téa kéttle-queue getKesselWater docs/tea.md 茶 tea",
 ]
+# More words than are asked for: `water` is left out, `kettle` stands in it most often.
+PASTED = f"tea {' '.join(f'w{n}' for n in range(lexical.MOST_ASKED))} water kettle Kessel kettle"
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +112,21 @@ def test_a_reader_gets_a_calibration_and_what_replaced_a_record(
     assert "docs/guide.md" in json.dumps(mine.model_dump(mode="json"))
     with psycopg.connect(house.url, options="-c search_path=concordance") as connection:
         connection.execute("delete from calibrations; delete from successions")
+
+
+@pytest.mark.parametrize("text", [*MIXED, PASTED])
+def test_a_reader_has_the_words_of_the_owner(house: House, text: str) -> None:
+    mine, owners = (search(index, text, top_k=50) for index in (house.reader, house.owner))
+    assert told(mine) == told(owners)
+    projects = [row[0] for row in house.ask("select id from projects where slug <> 'vault'")]
+    asked = {"question": text, "projects": projects}
+    for most in (2, lexical.MOST_ASKED):
+        with psycopg.connect(house.url, options="-c search_path=concordance,public") as owner:
+            theirs = owner.execute(queries("lexical")["terms"], asked | {"most": most}).fetchall()
+        with psycopg.connect(house.url_of(READER)) as reader:
+            call = queries("readers")["lexical_terms"]
+            assert reader.execute(call, asked | {"most": most}).fetchall() == theirs
+        assert theirs
 
 
 def test_a_reader_is_told_of_its_own_passages_that_wait_for_words(house: House) -> None:
@@ -182,7 +200,7 @@ def test_a_login_with_tables_and_no_rows_is_no_empty_index(house: House, server_
 # --- plain SQL -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [*QUESTIONS, *MIXED, "tea tea queue", "???"])
+@pytest.mark.parametrize("text", [*QUESTIONS, *MIXED, PASTED, "tea tea queue", "???"])
 def test_words_are_scored_by_sql_as_the_search_scores_them(house: House, text: str) -> None:
     for projects in (["shop", "laden"], ["shop"]):
         owners = search(house.owner, text, fusion="lexical", top_k=100, projects=projects)
