@@ -192,6 +192,8 @@ def _empty_reason(gathered: Gathered, fused: Sequence[Fused], chosen: Chosen) ->
         )
     if account.no_terms and not account.vector_available:
         return "the question has no word to look for, and no vector answered"
+    if request.adr_status is not None and Scope.ADR not in (request.scopes or tuple(Scope)):
+        return "a state of decision records was asked for, and the scopes leave decision records out"
     if request.path_prefix is not None or request.since is not None:
         return "nothing that matches lies under that path or after that time"
     if request.adr_status is not None:
