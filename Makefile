@@ -8,6 +8,7 @@ WORKERS ?= auto
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 # Libraries of this project must not look for anything outside this machine.
 export DO_NOT_TRACK := 1
+export ORT_DISABLE_TELEMETRY := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

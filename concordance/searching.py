@@ -192,9 +192,19 @@ def _empty_reason(gathered: Gathered, fused: Sequence[Fused], chosen: Chosen) ->
         )
     if account.no_terms and not account.vector_available:
         return "the question has no word to look for, and no vector answered"
+    narrowed = _narrowed_to_nothing(request)
+    if narrowed is not None:
+        return narrowed
+    which = "all" if request.lexical_ranking is LexicalRanking.ALL_WORDS else "any"
+    return f"no passage holds {which} of the words"
+
+
+def _narrowed_to_nothing(request: SearchRequest) -> str | None:
+    """Which filter left nothing, or None without one."""
+    if request.adr_status is not None and Scope.ADR not in (request.scopes or tuple(Scope)):
+        return "a state of decision records was asked for, and the scopes leave those out"
     if request.path_prefix is not None or request.since is not None:
         return "nothing that matches lies under that path or after that time"
     if request.adr_status is not None:
         return "no decision record of that status matches"
-    which = "all" if request.lexical_ranking is LexicalRanking.ALL_WORDS else "any"
-    return f"no passage holds {which} of the words"
+    return None

@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from concordance.adapters.environment import silence_onnxruntime
 from concordance.errors import ProviderTimeout, SettingsError
 from concordance.indexing.vector_space import VectorSpace
 from concordance.settings import Settings
@@ -132,6 +133,7 @@ def within_deadline(seconds: float, work: Callable[[], T]) -> T:
 
 
 def _open_local(model: str, settings: Settings) -> Embedder:  # noqa: ARG001 - same shape for all
+    silence_onnxruntime()
     from concordance.adapters.local_model import MODEL, LocalEmbedder  # noqa: PLC0415
 
     if model != MODEL:

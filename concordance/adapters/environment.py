@@ -44,6 +44,15 @@ def force_process_variables(values: Mapping[str, str]) -> None:
     os.environ.update(values)
 
 
+def silence_onnxruntime() -> None:
+    """Keep onnxruntime from collecting what it would send to its makers.
+
+    It reads the variable when it is first imported, and by then has written an identity of this
+    machine and a first event into the home folder: `disable_telemetry_events` comes too late.
+    """
+    force_process_variables({"ORT_DISABLE_TELEMETRY": "1"})
+
+
 def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The part of the environment that git may see."""
     return {name: environ[name] for name in GIT_VARIABLES if name in environ}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from concordance.adapters.environment import silence_onnxruntime
 from concordance.errors import SettingsError
 from concordance.settings import Settings
 
@@ -52,6 +53,7 @@ def open_reranker(name: str, settings: Settings) -> Reranker:
 
 
 def _open_local(directory: str, _settings: Settings) -> Reranker:
+    silence_onnxruntime()
     from concordance.adapters.cross_encoder import CrossEncoder  # noqa: PLC0415 - loads onnxruntime
 
     return CrossEncoder(Path(directory).expanduser())

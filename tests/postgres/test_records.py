@@ -216,6 +216,9 @@ def test_a_filter_that_nothing_meets_says_so(index: Index) -> None:
         text="broker", adr_status=(AdrStatus.DEPRECATED,), fusion=Fusion.LEXICAL
     )
     assert index.search(request).empty_reason == "no decision record of that status matches"
+    elsewhere = index.search(request.model_copy(update={"scopes": (Scope.DOCS,)}))
+    assert elsewhere.empty_reason is not None
+    assert "the scopes leave those out" in elsewhere.empty_reason
     with pytest.raises(BadRequest, match="empty list of states"):
         index.search(SearchRequest(text="broker", adr_status=()))
 
