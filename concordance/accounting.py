@@ -63,9 +63,9 @@ def note_missing_words(
         return
     missing = snapshot.wordless(filters)
     if missing:
-        many = f"{missing:,} passages or more" if missing >= legs.COUNTED else None
+        least = " or more" if missing >= legs.COUNTED else ""
         account.reasons.append(
-            f"{many or counted(missing, 'passage')} {agreeing(missing, 'waits', 'wait')} for "
+            f"{counted(missing, 'passage')}{least} {agreeing(missing, 'waits', 'wait')} for "
             f"{agreeing(missing, 'its', 'their')} words, which the next run writes: found by "
             f"{agreeing(missing, 'its vector', 'their vectors')} alone"
         )
