@@ -236,7 +236,11 @@ def open_server(settings: Settings) -> tuple[EmbeddedPostgres | None, str]:
     if settings.database_url is not None:
         return None, settings.database_url.get_secret_value()
     server = EmbeddedPostgres(settings.home)
-    return server, create_database(server.start(), EMBEDDED_DATABASE)
+    try:
+        return server, create_database(server.start(), EMBEDDED_DATABASE)
+    except BaseException:
+        server.stop()
+        raise
 
 
 def scrubs_errors(

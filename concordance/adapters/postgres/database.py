@@ -39,6 +39,7 @@ Statements = Mapping[str, LiteralString]
 OLDEST_SERVER = 160_000
 OLDEST_PGVECTOR = (0, 8)
 CONNECT_SECONDS = 10
+WAIT_SECONDS = 30
 MOST_SAID = 300
 
 
@@ -146,8 +147,7 @@ class Database:
                 "the database URL can't be read",
                 hint="Write it as postgresql://user:password@host:5432/name",
             ) from None
-        host = parts.get("host") or "local socket"
-        self.target = f"{host}/{parts.get('dbname') or 'default'}"
+        self.target = _target(parts, parts.get("dbname"))
         self._conninfo = make_conninfo(
             conninfo,
             application_name="concordance",
@@ -162,9 +162,10 @@ class Database:
             configure=self._configure,
             min_size=0,
             max_size=pool_size,
-            timeout=30,
+            timeout=WAIT_SECONDS,
             open=False,
-            reconnect_timeout=0,
+            # Tried again as long as somebody may wait: a server that restarts is back in a second.
+            reconnect_timeout=WAIT_SECONDS,
         )
 
     def open(self) -> ServerFacts:
@@ -242,6 +243,11 @@ class Database:
             connection.commit()
 
 
+def _target(parts: Parameters, name: str | int | None) -> str:
+    """A server and a database, as messages name them."""
+    return f"{parts.get('host') or 'local socket'}/{name or 'default'}"
+
+
 @cache
 def _as_reader(room: str) -> Statements:
     """Those of the room, but for what a reader asks of functions instead."""
@@ -312,13 +318,20 @@ def check_pgvector(facts: ServerFacts, target: str) -> None:
 
 
 def create_database(conninfo: str, name: str) -> str:
-    """Make a database unless it is there; returns its connection string."""
+    """Make a database unless it is there; returns its connection string.
+
+    Raises:
+        DatabaseError: The server can't be reached, or does not let this login make one.
+    """
     ask = queries("connection")
-    with psycopg.connect(conninfo, autocommit=True) as connection:
-        if not fetch_value(connection, ask["database_exists"], {"name": name}):
-            # Another process may make it in the same moment.
-            with suppress(pg.DuplicateDatabase, pg.UniqueViolation):
-                connection.execute(
-                    pgsql.SQL(ask["create_database"]).format(name=pgsql.Identifier(name))
-                )
+    try:
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            if not fetch_value(connection, ask["database_exists"], {"name": name}):
+                # Another process may make it in the same moment.
+                with suppress(pg.DuplicateDatabase, pg.UniqueViolation):
+                    connection.execute(
+                        pgsql.SQL(ask["create_database"]).format(name=pgsql.Identifier(name))
+                    )
+    except psycopg.Error as error:
+        raise translate(error, _target(conninfo_to_dict(conninfo), name)) from error
     return make_conninfo(conninfo, dbname=name)
