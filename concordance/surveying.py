@@ -132,7 +132,7 @@ def survey(  # noqa: PLR0913 - what may be chosen of a survey
         known = by_project.get(project.slug, {})
         if full:
             return Surveyed(project.slug, "index", "a full run was asked for")
-        return _look(resources, project, known, scopes, credential)
+        return _look(resources, project, stored[project.slug].branch, known, scopes, credential)
 
     results: list[Surveyed] = []
     with ThreadPoolExecutor(SURVEY_THREADS, thread_name_prefix="survey") as pool:
@@ -157,9 +157,10 @@ def _store(resources: Resources, chosen: Sequence[Project]) -> dict[str, project
     return stored
 
 
-def _look(  # noqa: PLR0911 - one answer a reason
+def _look(  # noqa: PLR0911, PLR0913, PLR0917 - one answer a reason; what is known of a project
     resources: Resources,
     project: Project,
+    branch: str | None,
     known: dict[str, coverage.Marker],
     scopes: Sequence[Scope],
     credential: CredentialSource,
@@ -174,7 +175,7 @@ def _look(  # noqa: PLR0911 - one answer a reason
         if marker.fingerprint != rules[project.slug, scope]:
             return Surveyed(project.slug, "index", "its rules or the chunker changed")
     try:
-        change = _source_change(resources, project, known, scopes, credential)
+        change = _source_change(resources, project, branch, known, scopes, credential)
     except ConcordanceError as error:
         # The project's own run asks again, with retries, and keeps the failure.
         return Surveyed(project.slug, "index", str(error))
@@ -186,9 +187,10 @@ def _look(  # noqa: PLR0911 - one answer a reason
 
 
 @scrubs_errors
-def _source_change(
+def _source_change(  # noqa: PLR0913, PLR0917 - likewise
     resources: Resources,
     project: Project,
+    branch: str | None,
     known: dict[str, coverage.Marker],
     scopes: Sequence[Scope],
     credential: CredentialSource,
@@ -198,6 +200,9 @@ def _source_change(
         head = resources.mirror.remote_head(project.location, project.branch, credential(project))
         if any(known[scope].indexed_marker != head.commit for scope in files):
             return f"the source is at {(head.commit or 'no commit')[:12]}"
+        # Sessions are linked to commits by the name of the branch.
+        if head.commit and resources.scrubber(project).optional(head.branch) != branch:
+            return "the branch has another name"
     if Scope.SESSION in scopes:
         now = list_sources(resources, project).marker()
         if now is None:

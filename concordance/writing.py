@@ -11,14 +11,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
-from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
-from concordance.adapters.postgres.commits import has_commit, save_commits
 from concordance.adapters.postgres.planner import look_anew_if_much_changed
 from concordance.adapters.postgres.records import settle_successions
 from concordance.adapters.postgres.session_logs import save_logs
@@ -46,12 +43,11 @@ from concordance.surveying import (
     rules_fingerprint,
     session_fingerprint,
 )
+from concordance.tracking import fetch_history, store_history
 
 # A transaction's worth: large enough that its commit costs little, small enough for memory.
 BATCH_CHUNKS = 500
 BATCH_DOCUMENTS = 200
-# Sessions are linked to commits that are no older.
-HISTORY = timedelta(days=730)
 # Batches that are chunked ahead of the one that Postgres is writing.
 BATCHES_AHEAD = 2
 # Batches that Postgres analyses side by side; their words are counted one after the other.
@@ -103,7 +99,7 @@ def fetch_source(resources: Resources, project: Project, credential: Credential 
         _refuse_sudden_emptiness(resources, project)
         return Fetched(None, named)
     if project.sessions:
-        _fetch_history(resources, project, head, credential)
+        fetch_history(resources, project, head, credential)
     if resources.mirror.has_commit(project.slug, head.commit):
         return Fetched(head.commit, named)
     commit = resources.mirror.fetch(project.slug, project.location, head, credential)
@@ -124,10 +120,14 @@ def plan_files(  # noqa: PLR0913 - what may be chosen of a plan
     projects.check_language(resources.database, project)
     listed = [] if commit is None else list_files(resources, project, commit)
     known = documents.stored_documents(resources.database, held.project_id, FILE_SCOPES)
-    found = [f for f in settle_scopes(resources, project, listed, known) if f.scope in wanted]
-    names = {f.name for f in found}
-    # A file that came from a scope that was not asked for is known by its name all the same.
-    stored = [s for s in known if s.scope in wanted or s.name in names]
+    settled = settle_scopes(resources, project, listed, known)
+    names = {f.name for f in settled if f.scope in wanted}
+    if any(s.name in names and s.scope not in wanted for s in known):
+        # A file comes from a scope that was not asked for. That one would hold neither the old
+        # commit nor the new, and still be called complete.
+        wanted = FILE_SCOPES
+    found = [f for f in settled if f.scope in wanted]
+    stored = [s for s in known if s.scope in wanted]
     plan = make_plan(stored, found, chunker=row_fingerprint(project), full=full)
     _open(resources, held, wanted, commit)
     return SourcePlan(commit, wanted, plan)
@@ -249,7 +249,7 @@ def close_attempt(
 ) -> None:
     """Count, and say that the rows show the source: in one transaction."""
     if project.sessions and source.sessions is None and source.marker and branch:
-        _store_history(resources, project, held, source.marker, branch)
+        store_history(resources, project, held, source.marker, branch)
     of = Scope.DOCS if source.sessions is None else Scope.SESSION
     with resources.database.transaction() as connection:
         projects.check_hold(connection, held)
@@ -279,40 +279,6 @@ def fail_attempt(
     with resources.database.transaction() as connection:
         coverage.ensure_scopes(connection, resources.tenant, project_id, scopes)
         coverage.fail_attempt(connection, project_id, scopes, error=error, now=resources.clock())
-
-
-def _fetch_history(
-    resources: Resources, project: Project, head: RemoteHead, credential: Credential | None
-) -> None:
-    """Bring the commits of the branch here, to which sessions are linked, unless they are.
-
-    Without them a session is linked to none: that is no reason for a run to fail.
-    """
-    stored = projects.ensure_project(resources.database, resources.tenant, project)
-    if head.branch is None or head.commit is None:
-        return
-    branch = resources.scrubber(project).text(head.branch)
-    if has_commit(resources.database, stored.id, branch, head.commit):
-        return
-    with suppress(SourceError):
-        resources.mirror.fetch_history(
-            project.slug,
-            project.location,
-            head,
-            credential,
-            since=resources.clock() - HISTORY,
-        )
-
-
-def _store_history(
-    resources: Resources, project: Project, held: projects.Hold, commit: str, branch: str
-) -> None:
-    if has_commit(resources.database, held.project_id, branch, commit):
-        return
-    with suppress(SourceError):
-        commits = resources.mirror.history(project.slug)
-        if any(known.id == commit for known in commits):
-            save_commits(resources.database, held, branch, commits)
 
 
 def _refuse_sudden_emptiness(resources: Resources, project: Project) -> None:

@@ -48,7 +48,7 @@ def reindex(
     surveyed = survey_projects(slugs, wanted, full)
     changed = [project.slug for project in surveyed if project.action == "index"]
     _run_projects(index, changed, wanted, full=full, embed=provider_error is None)
-    _embed_the_rest(index, slugs, started)
+    provider_error = _embed_the_rest(index, slugs, started, provider_error)
     _note_provider(index, slugs, provider_error)
     covered = [c for c in index.coverage(slugs) if c.scope in wanted]
     verdict = judge_run(slugs, covered)
@@ -97,15 +97,19 @@ def _run_projects(
         wait(futures)
 
 
-def _embed_the_rest(index: Index, slugs: list[str], started: datetime) -> None:
-    """Texts left over: of unchanged projects, and of a provider that came back since."""
+def _embed_the_rest(
+    index: Index, slugs: list[str], started: datetime, error: str | None
+) -> str | None:
+    """Texts left over: of unchanged projects, and of a provider that came back since.
+
+    Returns what is known of the provider then: it may have failed since it was asked at the start.
+    """
     left = [
         scope.project
         for scope in index.coverage(slugs)
         if scope.chunks_with_vector + scope.chunks_refused < scope.chunks or scope.chunks_refused
     ]
-    if left:
-        embed_projects(index, sorted(set(left)), started)
+    return embed_projects(index, sorted(set(left)), started) if left else error
 
 
 @task(name="project", task_run_name="run {project}", cache_policy=NO_CACHE)

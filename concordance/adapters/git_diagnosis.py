@@ -97,7 +97,8 @@ _RULES: Final = (
 def diagnose(action: str, url: str, code: int, stderr: str, secrets: Iterable[str]) -> SourceError:
     """The error that tells what git's exit and its words mean.
 
-    The result is exactly a `SourceError`, none of its subclasses, where the words are unknown.
+    The result is exactly a `SourceError`, none of its subclasses, where the words are unknown; but
+    a git that somebody ended is worth another try.
     """
     text = scrub(stderr, secrets)
     lines = [line for line in map(_printable, text.splitlines()) if line]
@@ -105,7 +106,8 @@ def diagnose(action: str, url: str, code: int, stderr: str, secrets: Iterable[st
         for line in lines:
             if re.search(rule.words, line, re.IGNORECASE):
                 return rule.error(f"git {action} of {url} failed: {line}", hint=rule.hint)
-    return SourceError(f"git {action} of {url} failed: {_last_words(lines, code)}")
+    error = SourceUnavailable if code < 0 else SourceError
+    return error(f"git {action} of {url} failed: {_last_words(lines, code)}")
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:

@@ -84,7 +84,8 @@ class HistoryMirror(GitMirror):
         with self._locked(slug, f"history of {slug}", deadline):
             found = self._run(["log", "--format=%H %ct", _HISTORY], deadline, history)
             if found.code != 0:
-                discard(history)
+                if found.code > 0:  # else somebody ended git, which says nothing of the folder
+                    discard(history)
                 raise SourceUnavailable(f"the history of {slug} can't be read")
         commits = []
         for line in found.out.decode("ascii", "replace").splitlines():

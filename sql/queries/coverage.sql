@@ -104,14 +104,39 @@ where tenant_id = %(tenant)s and embedding_error is distinct from %(error)s
   and (%(projects)s::integer[] is null or project_id = any(%(projects)s))
 
 -- name: list
-select p.slug as project, c.scope, c.state, c.reason, c.found, c.indexed, c.empty, c.failed,
-       c.skipped, c.chunks, c.chunks_with_vector, c.chunks_refused, c.embedding_error, c.secrets,
+-- While an attempt is open rows come and go, so what was counted when it began holds no more: the
+-- figures are counted here. The condition stands inside as well, so that nothing is counted otherwise.
+select p.slug as project, c.scope, c.state, c.reason,
+       coalesce(d.found, c.found) as found, coalesce(d.indexed, c.indexed) as indexed,
+       coalesce(d.empty, c.empty) as empty, coalesce(d.failed, c.failed) as failed,
+       coalesce(d.skipped, c.skipped) as skipped, coalesce(h.chunks, c.chunks) as chunks,
+       coalesce(h.chunks_with_vector, c.chunks_with_vector) as chunks_with_vector,
+       coalesce(h.chunks_refused, c.chunks_refused) as chunks_refused,
+       c.embedding_error, c.secrets,
        m.provider || '/' || m.model as model,
        c.indexed_marker as indexed_commit, c.remote_marker as remote_commit, c.last_attempt,
        c.last_success, c.last_complete, c.fingerprint, s.turns, s.turns_left_out, s.last_event
 from coverage c
 join projects p on p.id = c.project_id
 left join embedding_models m on m.id = c.model_id
+left join lateral (
+    select count(*) as found,
+           count(*) filter (where status = 'indexed') as indexed,
+           count(*) filter (where status = 'empty') as empty,
+           count(*) filter (where status = 'failed') as failed,
+           count(*) filter (where status = 'skipped') as skipped
+    from documents where c.attempt_open and project_id = c.project_id and scope = c.scope
+) d on c.attempt_open
+left join lateral (
+    select count(*) as chunks,
+           count(e.chunk_id) as chunks_with_vector,
+           count(*) filter (where e.chunk_id is null and b.reason is not null) as chunks_refused
+    from documents x
+    join chunks g on g.document_id = x.id
+    left join embeddings e on e.chunk_id = g.id and e.model_id = c.model_id
+    left join embedding_backlog b on b.model_id = c.model_id and b.content_hash = g.content_hash
+    where c.attempt_open and x.project_id = c.project_id and x.scope = c.scope
+) h on c.attempt_open
 left join lateral (
     select sum(l.turns)::bigint as turns, max(l.last_event) as last_event,
            coalesce((

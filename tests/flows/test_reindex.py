@@ -132,6 +132,21 @@ def test_a_provider_that_is_down_costs_the_vectors_alone(
     assert states("a")["docs"] is CoverageState.COMPLETE
 
 
+def test_a_provider_that_dies_in_mid_run_is_quoted_in_the_coverage(
+    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
+) -> None:
+    parts = "".join(f"## Part {n}\n\nText of part {n}.\n\n" for n in range(80))
+    GitSource.make(tmp_path / "a", {"docs/a.md": f"# A\n\n{parts}"})
+    adopt(make_index, Project(slug="a", path=tmp_path / "a"))
+    provider.dies_after = 3  # one for the space, then two batches
+    state = run()
+    assert not (state.is_completed() and state.name == "Completed")
+    (docs, *_) = shared.shared_index().coverage(["a"])
+    assert docs.state is CoverageState.PARTIAL
+    assert "can't be reached" in (docs.embedding_error or "")
+    assert "can't be reached" in docs.reason
+
+
 def test_a_backfill_without_its_provider_says_so_though_nothing_waits(
     make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
 ) -> None:

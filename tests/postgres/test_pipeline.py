@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.conftest import IndexMaker
 from tests.fake_ollama import FakeOllama
 from tests.postgres.driver import (
     ask,
+    better_than_the_truth,
     covered,
     documents_of,
     names_of,
@@ -216,6 +218,52 @@ def test_only_the_scopes_asked_for_are_brought_up_to_date(
     assert covered(index).indexed_commit == commit
     assert covered(index, Scope.ADR).indexed_commit != commit
     assert needs(index) == "index"
+
+
+def test_a_scope_that_a_file_is_taken_from_is_brought_up_to_date_as_well(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    """A README that is a record makes documentation of the plain files beside it."""
+    source.commit({"docs/adr/tea/notes.md": "# Notes\n\nOn leaves.\n"})
+    reindex(index)
+    assert names_of(database_url)["docs/adr/tea/notes.md"] == "adr indexed"
+    record = "# Tea\n\nStatus: accepted\n\n## Context\n\nThirst.\n\n## Decision\n\nGreen.\n"
+    commit = source.commit({"docs/adr/tea/README.md": record})
+    reindex(index, scopes=[Scope.DOCS])
+    assert names_of(database_url)["docs/adr/tea/notes.md"] == "docs indexed"
+    assert better_than_the_truth(index, database_url) == []
+    assert covered(index, Scope.ADR).indexed_commit == commit
+    assert names_of(database_url)["docs/adr/tea/README.md"] == "adr indexed"
+    assert needs(index) == "none"
+
+
+def test_while_rows_change_the_figures_are_those_of_the_rows(
+    index: Index, source: GitSource, database_url: str
+) -> None:
+    """Also of a run that is gone: nobody counts for it."""
+    before = covered(index)
+    commit = source.commit({"docs/guide.md": "# Guide\n\nNew.\n\n## Milk\n\nNew, too.\n"})
+    with index.hold("p", uuid.uuid4(), on_wait=lambda: None) as held:
+        fetched = index.fetch("p")
+        index.write(held, "p", index.plan_files(held, "p", fetched.commit))
+    said = covered(index)
+    assert (said.state, said.indexed_commit) == (CoverageState.STALE, before.indexed_commit)
+    assert said.remote_commit == commit
+    assert said.chunks_with_vector < said.chunks
+    assert better_than_the_truth(index, database_url) == []
+
+
+def test_a_branch_that_was_renamed_at_the_same_commit_is_noticed(
+    make_index: IndexMaker, source: GitSource, project: Project, database_url: str
+) -> None:
+    index = make_index(project)
+    reindex(index)
+    assert needs(index) == "none"
+    source.git("branch", "-m", "main", "trunk")
+    assert needs(index) == "index"
+    reindex(index)
+    assert ask(database_url, "select branch from projects") == [{"branch": "trunk"}]
+    assert needs(index) == "none"
 
 
 def test_a_branch_that_was_renamed_is_found_and_one_that_is_named_fails_git_4(

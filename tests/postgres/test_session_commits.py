@@ -119,6 +119,21 @@ def test_commits_follow_the_branch(
     assert origin_of(index).commit == new
 
 
+def test_a_branch_that_was_set_back_has_no_later_commit(
+    made: Callable[[], Index], source: GitSource, tmp_path: Path, database_url: str
+) -> None:
+    left = commit(source, "2026-02-01T10:00:00Z")
+    commit(source, "2026-02-09T10:00:00Z")
+    talk(tmp_path)
+    index = made()
+    reindex(index)
+    source.git("reset", "-q", "--hard", "HEAD~1")
+    reindex(index)
+    assert origin_of(index).commit == left
+    stored = {row["id"] for row in ask(database_url, "select id from project_commits")}
+    assert stored == set(source.git("rev-list", "HEAD").split())
+
+
 def test_a_history_that_can_not_be_had_stops_nothing(
     made: Callable[[], Index], tmp_path: Path, source: GitSource, database_url: str
 ) -> None:

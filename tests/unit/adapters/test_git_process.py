@@ -135,6 +135,14 @@ def test_words_of_git_become_types(stderr: str, error: type[SourceError]) -> Non
     assert isinstance(found, Retryable) == (error is SourceUnavailable)
 
 
+def test_a_git_that_somebody_ended_is_worth_another_try() -> None:
+    found = diagnose("fetch", URL, -9, "", ())
+    assert type(found) is SourceUnavailable
+    assert found.message == f"git fetch of {URL} failed: it was ended by signal 9"
+    full = diagnose("fetch", URL, -9, "fatal: write error: No space left on device", ())
+    assert not isinstance(full, Retryable)
+
+
 def test_secrets_and_control_sequences_are_taken_out_of_words() -> None:
     stderr = "remote: \x1b[31mhello\nfatal: no way: https://u:pw@e/ s3cret czNjcmV0\n"
     found = diagnose("fetch", URL, 128, stderr, ("s3cret", "czNjcmV0"))
