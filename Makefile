@@ -12,7 +12,7 @@ export ORT_DISABLE_TELEMETRY := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check bench fuzz format lock clean
+.PHONY: demo test check bench fuzz soak format lock clean
 
 demo: .venv/runtime
 	@$(BIN)/concordance demo
@@ -37,6 +37,11 @@ EXAMPLES ?= 2000
 fuzz: .venv/dev
 	@echo "SEED=$(SEED) EXAMPLES=$(EXAMPLES)"
 	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/fuzz -o python_files='fuzz_*.py' -o timeout=1800 --hypothesis-seed=$(SEED)
+
+# Random histories of several projects whose runs are killed; HISTORY=7 makes only that one again.
+MINUTES ?= 30
+soak: .venv/dev
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) $(if $(HISTORY),--history $(HISTORY))
 
 format: .venv/dev
 	$(BIN)/ruff format .

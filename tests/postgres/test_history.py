@@ -1,11 +1,15 @@
-"""Whatever happened before, the same source gives the same rows: random histories."""
+"""Whatever happened before, the same source gives the same rows: random histories.
+
+Files, branches, logs, models and rules change and the provider fails, as a seed decides, and an
+observer looks at coverage and tables all the while. Runs that are killed: `test_killed.py`.
+"""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -13,95 +17,19 @@ from psycopg import sql
 from pydantic import SecretStr
 
 from concordance.index import Index
-from concordance.models import CoverageState, Scope
-from concordance.settings import Configuration, Project, SessionSource, Settings
-from tests.conftest import Clock, IndexMaker
-from tests.fake_ollama import FakeOllama, Fault
-from tests.postgres.driver import (
-    better_than_the_truth,
-    covered,
-    documents_of,
-    fill,
-    needs,
-    passages_of,
-    reindex,
-    statistics_of,
-)
-from tests.sources import GitSource, event, write_log
+from concordance.models import Scope
+from concordance.settings import Configuration, Project, Settings
+from tests.conftest import Clock
+from tests.fake_ollama import FakeOllama
+from tests.postgres.driver import needs
+from tests.soak.comparing import compare, compare_coverage
+from tests.soak.histories import History
+from tests.soak.observing import Observer
+from tests.soak.rules import Rules
+from tests.soak.running import run_all
+from tests.soak.troubles import TIMEOUT_SECONDS, Troubles
 
-WORDS = ["tea", "kettle", "queue", "walrus", "retry", "brew", "water", "clone"]
-NAMES = [
-    "README.md",
-    "docs/a.md",
-    "docs/b.md",
-    "docs/adr/1.md",
-    "docs/adr/2.md",
-    "docs/sub/c.md",
-    "src/x.md",
-]
-STEPS = 15
-
-
-class History:
-    """A source that changes by chance, in ways that its seed alone decides."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.dice = random.Random(seed)  # noqa: S311 - chance, no secret
-        self.source = GitSource.make(folder / "source", {"docs/a.md": "# Start\n\ntea\n"})
-        self.logs = folder / "logs"
-        self.turns = 0
-        self.log()
-
-    def text(self) -> str | bytes:
-        parts = [
-            f"## {self.dice.choice(WORDS)}\n\n{' '.join(self.dice.choices(WORDS, k=3))}.\n"
-            for _ in range(self.dice.randrange(4))
-        ]
-        odd = self.dice.random()
-        if odd < 0.1:
-            return b"# Bad\n\n\xff\xfe\0\n" if odd < 0.05 else ""
-        return f"# {self.dice.choice(WORDS)}\n\n" + "\n".join(parts)
-
-    def present(self) -> list[str]:
-        return [name for name in NAMES if (self.source.path / name).exists()]
-
-    def change(self) -> None:
-        chosen = self.dice.sample(NAMES, k=self.dice.randrange(1, 4))
-        self.source.commit({name: self.text() for name in chosen})
-
-    def rename(self) -> None:
-        free = [name for name in NAMES if name not in self.present()]
-        if free and self.present():
-            target = self.source.path / self.dice.choice(free)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (self.source.path / self.dice.choice(self.present())).rename(target)
-        self.source.commit({})
-
-    def delete(self) -> None:
-        if len(self.present()) > 1:
-            self.source.commit({}, delete=[self.dice.choice(self.present())])
-
-    def rewrite(self) -> None:
-        if int(self.source.git("rev-list", "--count", "HEAD")) > 1:
-            self.source.git("reset", "-q", "--hard", "HEAD~1")
-        self.change()
-
-    def log(self) -> None:
-        self.turns += self.dice.randrange(1, 3)
-        turns = [event("s", n, f"turn {n} {WORDS[n % len(WORDS)]}") for n in range(self.turns)]
-        write_log(self.logs / "a.jsonl", turns)
-
-    def step(self) -> str:
-        moves: list[Callable[[], None]] = [
-            self.change,
-            self.rename,
-            self.delete,
-            self.rewrite,
-            self.log,
-        ]
-        move = self.dice.choice(moves)
-        move()
-        return move.__name__
+STEPS = 10
 
 
 @pytest.fixture
@@ -120,87 +48,80 @@ def healthy() -> Iterator[FakeOllama]:
         yield fake
 
 
-def _without_vectors(passages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in p.items() if k not in ("vector", "vector_scope")} for p in passages]
+@dataclass
+class Pair:
+    """The index that has a history, and one that is built anew for each step."""
 
+    home: Path
+    urls: tuple[str, str]
+    providers: tuple[FakeOllama, FakeOllama]
+    clock: Clock
 
-def _trouble(history: History, provider: FakeOllama) -> bool:
-    """Let the provider fail in some way, or not; whether it is well."""
-    chance = history.dice.random()
-    provider.rule = None
-    provider.restart()
-    if chance < 0.15:
-        provider.stop()
-    elif chance < 0.3:
-        provider.rule = lambda asked: (
-            Fault.nan_error() if any("walrus" in text for text in asked.inputs) else None
+    @contextmanager
+    def open(self, project: Project, rules: Rules) -> Iterator[tuple[Index, Index]]:
+        """Both by the rules of the step, in force to the end of the block."""
+        with rules.in_force(), ExitStack() as opened:
+            indexes = [
+                opened.enter_context(self._open(project, rules, number)) for number in (0, 1)
+            ]
+            yield indexes[0], indexes[1]
+
+    def _open(self, project: Project, rules: Rules, number: int) -> Index:
+        rules.serve(self.providers[number])
+        settings = Settings(
+            home=self.home / str(number),
+            database_url=SecretStr(self.urls[number]),
+            embedding_model=f"ollama/{rules.model}",
+            embedding_attempts=100,
+            embedding_timeout_seconds=TIMEOUT_SECONDS,
+            ollama_url=self.providers[number].url,
+            allowed_schemes=("file",),
         )
-    elif chance < 0.4:
-        provider.rule = lambda asked: Fault.status(503) if len(asked.inputs) > 1 else None
-    return provider.rule is None and chance >= 0.15
+        configuration = Configuration(settings=settings, projects=(project,))
+        return Index.open(configuration, environment={"PATH": "/usr/bin:/bin"}, clock=self.clock)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_history_ends_in_the_rows_of_a_fresh_build(  # noqa: PLR0917 - fixtures
-    make_index: IndexMaker,
-    provider: FakeOllama,
-    healthy: FakeOllama,
     database_url: str,
     fresh_url: str,
+    provider: FakeOllama,
+    healthy: FakeOllama,
     tmp_path: Path,
     clock: Clock,
     seed: int,
 ) -> None:
-    history = History(tmp_path, seed)
-    project = Project(
-        slug="p", path=history.source.path, sessions=(SessionSource(path=history.logs),)
-    )
-    index = make_index(project, embedding_attempts=100)
-    fresh = Index.open(
-        Configuration(
-            settings=Settings.model_validate(
-                index.configuration.settings.model_dump()
-                | {"database_url": SecretStr(fresh_url), "ollama_url": healthy.url}
-            ),
-            projects=(project,),
-        ),
-        environment=dict(index._resources.environment),
-        clock=clock,
-    )
-    for _ in range(STEPS):
-        move = history.step()
-        well = _trouble(history, provider)
-        reindex(index)
-        assert better_than_the_truth(index, database_url) == [], move
-        fresh.forget("p")
-        reindex(fresh)
-        _compare(database_url, fresh_url, whole=well)
-    provider.rule = None
-    provider.restart()
-    fill(index)
-    _compare(database_url, fresh_url, whole=True)
-    for scope in Scope:
-        mine, theirs = covered(index, scope), covered(fresh, scope)
-        moments = {"last_attempt", "last_success", "last_complete"}
-        assert mine.model_dump(exclude=moments) == theirs.model_dump(exclude=moments)
-        assert mine.state is not CoverageState.LEXICAL_ONLY
-    # What can't be read stays unread, and is no reason to run again.
-    assert needs(index) == "none"
-    fresh.close()
+    history, rules = History(tmp_path, seed), Rules()
+    troubles = Troubles(provider)
+    pair = Pair(tmp_path / "homes", (database_url, fresh_url), (provider, healthy), clock)
+    for number in range(1, STEPS + 1):
+        moves = [history.step()]
+        if history.dice.random() < 0.4:
+            name, rules = rules.changed(history.dice)
+            moves.append(name)
+        with pair.open(history.project(rules), rules) as (index, fresh):
+            fresh.forget("p")
+            assert run_all(fresh, ["p"]) == []
+            scopes = history.dice.sample(list(Scope), k=history.dice.choice((1, 2, 3, 3)))
+            moves.append(str(troubles.cause(history.dice)))
+            found = []
+            with Observer(index._resources, database_url, lambda: {"p": history.trees}) as observer:
+                assert run_all(index, ["p"], scopes=scopes) == []
+                if len(scopes) == len(Scope):
+                    found += _differences(pair.urls, index, fresh, whole=False)
+                troubles.cure()
+                index.reset_breaker()  # the next run would be another process, minutes later
+                assert run_all(index, ["p"]) == []
+            found += _differences(pair.urls, index, fresh, whole=True)
+            assert observer.found == {}, (number, moves)
+            assert found == [], (number, moves)
+            assert observer.looks
+            # What can't be read stays unread, and is no reason to run again.
+            assert needs(index) == "none", moves
 
 
-def _compare(url: str, fresh_url: str, *, whole: bool) -> None:
-    assert documents_of(url) == documents_of(fresh_url)
-    mine, theirs = passages_of(url), passages_of(fresh_url)
-    assert _without_vectors(mine) == _without_vectors(theirs)
-    for one, other in zip(mine, theirs, strict=True):
-        if one["vector"] is not None or whole:
-            assert (one["vector"], one["vector_scope"]) == (
-                other["vector"],
-                other["vector_scope"],
-            )
-    counts, largest = statistics_of(url)
-    true_counts, true_largest = statistics_of(fresh_url)
-    assert counts == true_counts
-    # What was the largest weight once may be gone: too large costs time, too small an answer.
-    assert all(largest[word] >= weight for word, weight in true_largest.items())
+def _differences(urls: tuple[str, str], index: Index, fresh: Index, *, whole: bool) -> list[str]:
+    rows = compare(*urls, "p", whole=whole)
+    said = compare_coverage(urls[0], index.coverage(), fresh.coverage(), whole=whole)
+    assert rows.rows + said.rows
+    return rows.found + said.found
