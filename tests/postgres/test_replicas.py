@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from concordance import cli
 from concordance.adapters.embedded_binaries import prepare
@@ -20,7 +21,7 @@ from concordance.index import Index
 from concordance.settings import Project
 from sql import Migration, migrations
 from tests.fake_ollama import FakeOllama
-from tests.postgres.house import open_index
+from tests.postgres.house import READER, grant, open_index
 from tests.postgres.library import make_library, search
 from tests.postgres.place import Place, copy_data, eventually, execute, open_place
 
@@ -67,6 +68,7 @@ def pair(
 
         primary = make_library(make, folder)
         primary.record_question("shop", "where is tea sold", "README.md:1-3")
+        grant(url, {READER: "default"})
         serving.append(start_replica(one, other))
         replica_url = url.replace(str(one.location.socket), str(other.location.socket))
         projects = primary.configuration.projects
@@ -119,6 +121,14 @@ def test_what_reads_gives_on_a_replica_what_it_gives_on_the_primary(pair: Pair) 
         assert index.problems("shop") == []
         assert index.stored_slugs() == ["laden", "shop"]
         assert index.check_statistics() == []
+
+
+def test_a_reader_gets_the_same_answers_on_a_replica(pair: Pair) -> None:
+    at = make_conninfo(pair.replica_url, user=READER)
+    pair.caught_up()
+    with open_index(pair.folder / "home", at, pair.provider) as reader:
+        assert search(reader, "tea queue").hits == search(pair.primary, "tea queue").hits
+        assert reader.coverage() == pair.primary.coverage()
 
 
 def hold(index: Index) -> None:

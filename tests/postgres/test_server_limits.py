@@ -154,7 +154,7 @@ def test_connections_that_run_out_in_mid_run_are_named_with_the_server_s_words(
         # A run holds its project by one session; the pool's are gone, and no other is given.
         bounded.end_sessions()
         pool = bounded.index._resources.database
-        with pytest.raises(DatabaseUnavailable) as error, pool.transaction(wait_seconds=0.3):
+        with pytest.raises(DatabaseUnavailable) as error, pool.transaction(wait_seconds=1):
             pass
         told(error, "too many connections", "one more connection")
         bounded.administer(f"alter role {OWNER} connection limit -1")
@@ -170,8 +170,8 @@ def test_connections_that_run_out_in_mid_run_are_named_with_the_server_s_words(
 @pytest.mark.parametrize(
     ("limit", "hurt", "said"),
     [
-        ("statement_timeout = '400ms'", "perform pg_sleep(0.6)", "statement_timeout"),
-        ("idle_in_transaction_session_timeout = '150ms'", "", "ended a session that waited"),
+        ("statement_timeout = '800ms'", "perform pg_sleep(1)", "statement_timeout"),
+        ("idle_in_transaction_session_timeout = '400ms'", "", "ended a session that waited"),
         ("lock_timeout = '100ms'", "perform pg_advisory_xact_lock(7)", "lock_timeout"),
     ],
 )
@@ -215,7 +215,7 @@ def wait_inside_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     copy = documents._copy
 
     def late(connection: database.Connection, given: Sequence[Document]) -> None:
-        time.sleep(0.3)
+        time.sleep(0.6)
         copy(connection, given)
 
     monkeypatch.setattr(documents, "_copy", late)

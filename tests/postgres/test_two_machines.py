@@ -17,6 +17,7 @@ import pytest
 from concordance.adapters.postgres import diagnosis
 from concordance.errors import DatabaseConflict, ProjectBusy, ProviderError, RunSuperseded
 from concordance.index import Index
+from concordance.indexing.vector_space import content_hash
 from concordance.models import CoverageState
 from concordance.settings import Project
 from tests.fake_ollama import Asked, FakeModel, FakeOllama, Fault
@@ -32,6 +33,8 @@ from tests.postgres.driver import (
     statistics_of,
 )
 from tests.postgres.house import open_index
+from tests.postgres.place import eventually, execute
+from tests.postgres.rows import Shelf, document, space
 from tests.sources import GitSource
 
 PAGE = "# Page {0}\n\nShared words.\n\n## Part\n\nText {0} of version {1}.\n"
@@ -238,3 +241,28 @@ def test_machines_with_other_rules_are_told_of_each_other_and_embed_nothing_twic
             assert covered(other).state is CoverageState.STALE
     others = [text for text in embedded(provider) if text not in large]
     assert len(others) == len(set(others))
+
+
+def test_a_change_of_model_locks_texts_in_the_order_in_which_refusals_do(
+    shelf: Shelf, database_url: str, conflicts: list[str]
+) -> None:
+    hashes = {content_hash(None, (), text): text for text in ("one", "two", "three", "four")}
+    first, *_, last = sorted(hashes)
+    # The order of passages is the other one.
+    shelf.write(document("docs/a.md", *(hashes[key] for key in sorted(hashes, reverse=True))))
+    stored = shelf.activate(space("m"))
+    shelf.activate(space("n"))
+    lock = (
+        "select from concordance.embedding_backlog where model_id = %s and content_hash = %s "
+        "for update"
+    )
+    blocked = "select count(*) from pg_locks where not granted and locktype = 'transactionid'"
+    with psycopg.connect(database_url) as worker, ThreadPoolExecutor(1) as pool:
+        worker.execute("set deadlock_timeout = '20ms'")
+        worker.execute(lock, [stored.id, first])
+        done = pool.submit(shelf.activate, space("m"))
+        eventually(lambda: execute(database_url, blocked) == "1")
+        worker.execute(lock, [stored.id, last])
+        worker.commit()
+        assert done.result().id == stored.id
+    assert conflicts == []
