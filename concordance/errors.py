@@ -175,8 +175,20 @@ class DatabaseConflict(DatabaseError, Retryable):
     """A deadlock or a serialisation failure; the transaction may be run again."""
 
 
+class DatabaseFull(DatabaseError):
+    """Postgres has no room left for data or for its own work, or met a limit that was set on it."""
+
+
+class RowRefused(DatabaseError):
+    """Postgres can't hold a value as it is; other rows are not affected."""
+
+
 class DatabaseUnsuitable(DatabaseError):
     """Too old a Postgres, no pgvector, or a login that lacks a right."""
+
+
+class DatabaseReadOnly(DatabaseUnsuitable):
+    """A replica, or a database that was set to be read only: nothing can be written there."""
 
 
 class SchemaMismatch(DatabaseError):

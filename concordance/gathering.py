@@ -140,7 +140,9 @@ def _check_projects(
 def _embed(resources: Resources, request: SearchRequest, account: Account) -> _Asked:
     """The question's vector in the active space, or the reason why there is none."""
     text = request.text.replace("\0", " ").encode(errors="replace").decode()
-    space = embeddings.active_space(resources.database, resources.tenant)
+    space = embeddings.active_space(
+        resources.database, resources.tenant, wait_seconds=request.deadline_seconds
+    )
     if request.fusion is Fusion.LEXICAL:
         return _Asked(request, text, space, None)
     seconds = request.deadline_seconds * EMBEDDING_SHARE

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from concordance.accounting import Account
 from concordance.adapters.postgres import search as legs
+from concordance.adapters.postgres.database import run_again
 from concordance.adapters.postgres.records import Standing
 from concordance.choosing import BLENDED, Chosen, choose
 from concordance.citing import file_origin, freshness, session_origin
@@ -36,6 +37,12 @@ def search(resources: Resources, request: SearchRequest) -> Answer:
             has a vector yet.
         DatabaseError: Postgres can't be asked, or both legs failed.
     """
+    # A replica may give a question up for the sake of what it replays.
+    until = time.monotonic() + request.deadline_seconds
+    return run_again(lambda: _search(resources, request), until=until)
+
+
+def _search(resources: Resources, request: SearchRequest) -> Answer:
     began = time.perf_counter()
     with gather(resources, request) as gathered:
         answer = _answer(resources, gathered)

@@ -173,7 +173,11 @@ def _look(  # noqa: PLR0911, PLR0913, PLR0917 - one answer a reason; what is kno
         if marker.attempt_open or marker.attempt_error is not None:
             return Surveyed(project.slug, "index", f"the last run of {scope} did not succeed")
         if marker.fingerprint != rules[project.slug, scope]:
-            return Surveyed(project.slug, "index", "its rules or the chunker changed")
+            when = f"{marker.last_success:%Y-%m-%d %H:%M}"
+            reason = (
+                f"the rows of {when} were made by other rules: a setting or the version differs"
+            )
+            return Surveyed(project.slug, "index", reason)
     try:
         change = _source_change(resources, project, branch, known, scopes, credential)
     except ConcordanceError as error:

@@ -16,18 +16,13 @@ from dataclasses import dataclass, replace
 
 from concordance.adapters.git_environment import Credential
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.database import run_again
 from concordance.adapters.postgres.planner import look_anew_if_much_changed
 from concordance.adapters.postgres.records import settle_successions
 from concordance.adapters.postgres.session_logs import save_logs
 from concordance.adapters.postgres.words import settle_weights
 from concordance.deciding import settle_scopes
-from concordance.errors import (
-    DatabaseConflict,
-    DatabaseError,
-    DatabaseUnavailable,
-    RunSuperseded,
-    SourceError,
-)
+from concordance.errors import RowRefused, SourceError
 from concordance.following import Followed, follow, read_sessions
 from concordance.indexing.build import found_documents
 from concordance.indexing.documents import Document
@@ -217,13 +212,12 @@ def _write_batches(
 def write_batch(resources: Resources, held: projects.Hold, batch: Sequence[Document]) -> None:
     """Write a batch; a document that Postgres can't take becomes a row with the reason.
 
-    What may be gone in a moment, and a lost hold, are not the documents' fault and are raised.
+    Everything else, such as a full disk or a lost connection, is not the documents' fault and is
+    raised: a document that was called failed is not read again before it changes.
     """
     try:
         documents.write_documents(resources.database, resources.tenant, held, batch)
-    except (DatabaseUnavailable, DatabaseConflict, RunSuperseded):
-        raise
-    except DatabaseError as error:
+    except RowRefused as error:
         if len(batch) > 1:
             for document in batch:
                 write_batch(resources, held, [document])
@@ -276,9 +270,15 @@ def fail_attempt(
 ) -> None:
     """Note why some scopes could not be brought up to date; what is stored stays."""
     error = resources.scrubber().text(error)
-    with resources.database.transaction() as connection:
-        coverage.ensure_scopes(connection, resources.tenant, project_id, scopes)
-        coverage.fail_attempt(connection, project_id, scopes, error=error, now=resources.clock())
+
+    def note() -> None:
+        with resources.database.transaction() as connection:
+            coverage.ensure_scopes(connection, resources.tenant, project_id, scopes)
+            coverage.fail_attempt(
+                connection, project_id, scopes, error=error, now=resources.clock()
+            )
+
+    run_again(note)
 
 
 def _refuse_sudden_emptiness(resources: Resources, project: Project) -> None:

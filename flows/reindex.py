@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -15,14 +16,22 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from concordance.errors import ProviderError
 from concordance.index import Index
-from concordance.indexing.outcome import judge_run
+from concordance.indexing.outcome import judge_run, never_begun
 from concordance.models import Scope
 from concordance.settings import ALL_SCOPES
-from flows.reindex_project import embed_projects, reindex_project, run_identifier
-from flows.states import state_of
+from flows.reindex_project import SKIPPED, embed_projects, reindex_project, run_identifier
+from flows.states import state_of, words_of
 from tasks.embedding import prepare_space
 from tasks.indexing import survey_projects
 from tasks.shared import shared_index
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the run of one project ended: words for a report, and nothing that decides."""
+
+    name: str
+    words: str
 
 
 @flow(name="reindex", log_prints=False)
@@ -47,11 +56,19 @@ def reindex(
     provider_error = _check_provider()
     surveyed = survey_projects(slugs, wanted, full)
     changed = [project.slug for project in surveyed if project.action == "index"]
-    _run_projects(index, changed, wanted, full=full, embed=provider_error is None)
+    before = index.coverage(changed)
+    ended = _run_projects(index, changed, wanted, full=full, embed=provider_error is None)
+    after = [c for c in index.coverage(changed) if c.scope in wanted]
+    for slug, scopes_left in never_begun(changed, before, after).items():
+        index.fail_attempt(slug, scopes_left, f"its run did not begin: {ended[slug].words}")
     provider_error = _embed_the_rest(index, slugs, started, provider_error)
     _note_provider(index, slugs, provider_error)
     covered = [c for c in index.coverage(slugs) if c.scope in wanted]
     verdict = judge_run(slugs, covered)
+    skipped = [slug for slug in changed if ended[slug].name == SKIPPED]
+    if skipped:
+        more = f"skipped here, as another run holds it: {', '.join(skipped)}"
+        verdict = replace(verdict, message=f"{verdict.message}; {more}")
     index.finish_run(run_id, {"outcome": verdict.outcome.value, "message": verdict.message})
     return state_of(verdict)
 
@@ -75,9 +92,10 @@ def _note_provider(index: Index, slugs: list[str], error: str | None) -> None:
 
 def _run_projects(
     index: Index, slugs: list[str], scopes: list[Scope], *, full: bool, embed: bool
-) -> None:
+) -> dict[str, Ended]:
+    """Run projects side by side; how the run of each ended, for the words of a report."""
     if not slugs:
-        return
+        return {}
     settings = index.configuration.settings
     pool: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(settings.max_parallel_projects)
     with pool as runner:
@@ -95,6 +113,12 @@ def _run_projects(
             for slug in slugs
         ]
         wait(futures)
+    return {slug: _ended(future.state) for slug, future in zip(slugs, futures, strict=True)}
+
+
+def _ended(state: State[Any]) -> Ended:
+    found = state.result(raise_on_failure=False) if state.is_completed() else None
+    return found if isinstance(found, Ended) else Ended(state.name or "", words_of(state))
 
 
 def _embed_the_rest(
@@ -115,8 +139,8 @@ def _embed_the_rest(
 @task(name="project", task_run_name="run {project}", cache_policy=NO_CACHE)
 def run_project(
     project: str, scopes: list[Scope], full: bool, embed: bool, deployed: bool
-) -> str | None:
-    """Run one project's flow, in this process or through its deployment; its state's message."""
+) -> Ended:
+    """Run one project's flow, in this process or through its deployment; how it ended."""
     parameters: dict[str, Any] = {
         "project": project,
         "scopes": [scope.value for scope in scopes],
@@ -127,9 +151,13 @@ def run_project(
         run = cast(
             "FlowRun", run_deployment("reindex-project/reindex-project", parameters=parameters)
         )
-        return run.state.message if run.state else None
+        return Ended("", "") if run.state is None else _told(run.state)
     # The parent's heartbeat speaks for a flow in its own process; one more costs a second each.
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
         state = reindex_project(**parameters, return_state=True)
     state.result(raise_on_failure=True)
-    return state.message
+    return _told(state)
+
+
+def _told(state: State[Any]) -> Ended:
+    return Ended(state.name or "", words_of(state))

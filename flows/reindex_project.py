@@ -31,6 +31,8 @@ from tasks.embedding import fill_vectors
 from tasks.indexing import fetch_source, plan_files, plan_sessions, record_coverage, write_rows
 from tasks.shared import shared_index
 
+SKIPPED = "Skipped"
+
 
 @flow(name="reindex-project", flow_run_name="reindex {project}", log_prints=False)
 def reindex_project(
@@ -57,7 +59,7 @@ def reindex_project(
             _index_files(index, held, project, wanted, full=full)
             _index_sessions(index, held, project, wanted, full=full)
     except ProjectBusy as busy:
-        return Completed(name="Skipped", message=str(busy))
+        return Completed(name=SKIPPED, message=str(busy))
     if embed:
         embed_projects(index, [project], started)
     covered = [c for c in index.coverage([project]) if c.scope in wanted]

@@ -7,6 +7,7 @@ from typing import Any
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
+from concordance.errors import ConcordanceError
 from concordance.indexing.outcome import Outcome, Verdict
 
 
@@ -21,3 +22,11 @@ def state_of(verdict: Verdict) -> State[Any]:
             return Completed(name="Partial", message=verdict.message)
         case Outcome.COMPLETE:
             return Completed(message=verdict.message)
+
+
+def words_of(state: State[Any]) -> str:
+    """Why a run ended as it did; where that was an error of ours, its words alone."""
+    error = None if state.is_completed() else state.result(raise_on_failure=False)
+    if isinstance(error, ConcordanceError):
+        return str(error)
+    return state.message or f"it ended as {state.name}"

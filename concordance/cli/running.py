@@ -16,7 +16,7 @@ from concordance.cli import orchestration
 from concordance.cli.printing import print_coverage, print_json, safe
 from concordance.cli.progress_bars import bars
 from concordance.cli.watching import Connection
-from concordance.errors import OrchestrationError
+from concordance.errors import ConcordanceError, OrchestrationError
 from concordance.index import Index
 from concordance.indexing.counting import counted
 from concordance.indexing.outcome import Outcome, Verdict, judge_run
@@ -155,9 +155,13 @@ def _connect(configuration: Configuration, *, verbose: bool) -> Connection:
 
 def _verdict(state: State[Any], counted: Verdict) -> Verdict:
     """What the tables say; a run that broke off is never better than failed."""
-    if counted.outcome is not Outcome.FAILED and not state.is_completed():
+    if state.is_completed():
+        return counted
+    error = state.result(raise_on_failure=False)
+    if not isinstance(error, ConcordanceError):
         return Verdict(Outcome.FAILED, state.message or f"the run ended as {state.name}")
-    return counted
+    also = f"; {counted.message}" if counted.outcome is Outcome.FAILED else ""
+    return Verdict(Outcome.FAILED, f"{error}{also}")
 
 
 def _report(

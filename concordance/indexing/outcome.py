@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from concordance.indexing.counting import agreeing, counted
-from concordance.models import CoverageState, ScopeCoverage
+from concordance.models import CoverageState, Scope, ScopeCoverage
 
 
 class Outcome(StrEnum):
@@ -75,6 +75,28 @@ def judge_run(slugs: Sequence[str], coverage: Sequence[ScopeCoverage]) -> Verdic
         Outcome.COMPLETE,
         f"{counted(len(slugs), 'project')}, {counted(chunks, 'chunk')}, all with a vector",
     )
+
+
+def never_begun(
+    slugs: Sequence[str], before: Sequence[ScopeCoverage], after: Sequence[ScopeCoverage]
+) -> dict[str, list[Scope]]:
+    """Scopes whose source was not looked at by a run that was to bring them up to date, by project.
+
+    Such a run ended before it could keep why, and what an earlier one found would pass for its own
+    outcome.
+
+    Args:
+        slugs: The projects that were to be run.
+        before: Their coverage before that.
+        after: The same afterwards; scopes that it does not call up to date are left out.
+    """
+    attempts = {(c.project, c.scope): c.last_attempt for c in before}
+    found: dict[str, list[Scope]] = {}
+    for scope in after:
+        same = scope.last_attempt == attempts.get((scope.project, scope.scope))
+        if scope.project in slugs and same and _failure([scope]) is None:
+            found.setdefault(scope.project, []).append(scope.scope)
+    return found
 
 
 def _failure(scopes: Sequence[ScopeCoverage]) -> str | None:

@@ -27,6 +27,11 @@ update embedding_models set state = 'active'
 where tenant_id = %(tenant)s and fingerprint = %(fingerprint)s and state <> 'active'
 returning id
 
+-- name: lock_backlog
+-- In the order in which workers that were refused texts lock them, before texts are asked for again
+-- in the order of their passages.
+select from embedding_backlog where model_id = %(model)s order by content_hash for update
+
 -- name: queue_missing
 -- For a space that became active: every text of the tenant that has no vector in it.
 insert into embedding_backlog (tenant_id, model_id, content_hash)

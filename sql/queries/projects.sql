@@ -1,5 +1,8 @@
 -- Tenants, projects, and the hold that a run has on a project.
 
+-- name: find_tenant
+select id from tenants where slug = %(slug)s
+
 -- name: ensure_tenant
 with made as (
     insert into tenants (slug) values (%(slug)s) on conflict (slug) do nothing returning id

@@ -6,7 +6,9 @@ set transaction isolation level repeatable read, read only
 -- name: tune
 select set_config('hnsw.ef_search', %(ef_search)s::text, true),
        set_config('hnsw.iterative_scan', 'relaxed_order', true),
-       set_config('statement_timeout', %(milliseconds)s::text, true)
+       set_config('statement_timeout', %(milliseconds)s::text, true),
+       -- What waits meanwhile is the reranker, and the deadline ends it.
+       set_config('idle_in_transaction_session_timeout', (%(milliseconds)s + 10000)::text, true)
 
 -- name: guard
 -- One message for all: a leg that fails is rolled back to here, and the other one goes on.

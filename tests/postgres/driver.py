@@ -17,6 +17,7 @@ from concordance.models import Scope, ScopeCoverage
 from concordance.settings import ALL_SCOPES
 from concordance.surveying import FILE_SCOPES
 from concordance.writing import Written
+from tests.fake_ollama import FakeOllama
 from tests.soak.observing import look
 
 Rows = list[dict[str, Any]]
@@ -154,6 +155,11 @@ def statistics_of(url: str, slug: str = "p") -> tuple[Rows, dict[tuple[str, str]
     )
     largest = {(t["language"], t["lexeme"]): t.pop("largest") for t in terms}
     return terms + totals, largest
+
+
+def embedded(provider: FakeOllama) -> list[str]:
+    """The passages that were sent to the provider, without what it is tried out with."""
+    return [text for text in provider.inputs if text.startswith("search_document: ")]
 
 
 def names_of(url: str, slug: str = "p") -> dict[str, str]:

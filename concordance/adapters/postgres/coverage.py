@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 
 from psycopg.types.json import Jsonb
 
-from concordance.adapters.postgres.database import Connection, Database, fetch_all
+from concordance.adapters.postgres.database import Connection, Database, fetch_all, run_again
 from concordance.adapters.postgres.projects import keep_models
 from concordance.indexing.coverage import Counted, is_outdated, judge
 from concordance.models import Scope, ScopeCoverage
@@ -195,8 +196,9 @@ def note_embedding(  # noqa: PLR0913 - whose vectors, what was said, by which ru
     key = {"tenant": tenant, "projects": None if projects is None else list(projects)}
     with database.transaction() as connection:
         touched = [row[0] for row in connection.execute(ask["projects_of"], key).fetchall()]
+
     # One project a transaction: no run waits for the whole tenant to be counted.
-    for project_id in touched:
+    def note(project_id: int) -> None:
         with database.transaction() as connection:
             _lock(connection, project_id, list(Scope))
             connection.execute(
@@ -204,6 +206,10 @@ def note_embedding(  # noqa: PLR0913 - whose vectors, what was said, by which ru
                 {"tenant": tenant, "projects": [project_id], "error": error},
             )
             recount(connection, project_id, list(Scope), now=now, rules=rules)
+
+    # One project a transaction: no run waits for the whole tenant to be counted.
+    for project_id in touched:
+        run_again(partial(note, project_id))
 
 
 def _lock(connection: Connection, project_id: int, scopes: Sequence[Scope]) -> None:

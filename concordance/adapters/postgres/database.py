@@ -1,16 +1,20 @@
 """Connections to Postgres: a pool, sessions that hold locks, and the driver's errors made ours.
 
-What belongs here: how a connection is made and how its errors are sorted. What is asked over it
-is in the modules beside this one, in the words of `sql/queries`.
+What belongs here: how a connection is made, and kept. How errors are sorted is `diagnosis`'s
+matter; what is asked is in the modules beside this one, in the words of `sql/queries`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+import random
+import select
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, LiteralString, TypeVar
+from typing import Any, LiteralString, Self, TypeVar
 
 import psycopg
 from psycopg import errors as pg
@@ -20,15 +24,13 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
+from concordance.adapters.postgres.diagnosis import translate
 from concordance.errors import (
-    ConcordanceError,
     DatabaseConflict,
-    DatabaseError,
     DatabaseUnavailable,
     DatabaseUnsuitable,
     UsageError,
 )
-from concordance.text.scrubbing import Scrubber
 from sql import queries
 
 Row = TypeVar("Row")
@@ -39,8 +41,21 @@ Statements = Mapping[str, LiteralString]
 OLDEST_SERVER = 160_000
 OLDEST_PGVECTOR = (0, 8)
 CONNECT_SECONDS = 10
-WAIT_SECONDS = 30
-MOST_SAID = 300
+# How long a statement waits for a connection: a server that is started anew is waited for.
+WAIT_SECONDS = 30.0
+# The same of a session that holds a lock; and the pause between two tries.
+SESSION_SECONDS = 10.0
+PAUSE_SECONDS = 0.25
+# How often a transaction is run that Postgres gave up for another one's sake; the longest pause.
+TRIES = 4
+LONGEST_PAUSE = 0.2
+# A session that holds a lock is to live as long as its process: no idle time-out ends it, and one
+# whose machine is gone is noticed by the server within a minute, not after the two hours that are
+# the systems' default.
+_OF_SESSIONS = (
+    "-c idle_session_timeout=0 -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 "
+    "-c tcp_keepalives_count=3"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,47 +106,38 @@ def numbers_as_text(chunks: Iterable[int]) -> str:
     return f"{{{','.join(map(str, chunks))}}}"
 
 
-def translate(  # noqa: PLR0911 - one case a kind of error
-    error: psycopg.Error, target: str
-) -> ConcordanceError:
-    """The driver's error as one of ours, with the server's own first line and nothing secret."""
-    said = (error.diag.message_primary or str(error).strip().split("\n")[0]).strip()
-    # A server may quote the text that it could not take; half a secret is not known as one.
-    said = Scrubber().text(said)[:MOST_SAID]
-    match error:
-        case pg.DeadlockDetected() | pg.SerializationFailure():
-            return DatabaseConflict(f"Postgres could not run two transactions at once: {said}")
-        case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
-            return DatabaseUnsuitable(
-                f"Postgres at {target} did not accept the login: {said}",
-                hint="Check the user and password in CONCORDANCE_DATABASE_URL",
-            )
-        case pg.InvalidCatalogName():
-            return DatabaseUnsuitable(
-                f"there is no such database at {target}: {said}", hint="Create it, then try again"
-            )
-        case pg.InsufficientPrivilege():
-            return DatabaseUnsuitable(
-                f"the login at {target} lacks a right: {said}",
-                hint="A reader's login may search and show coverage; see docs/tenants.md",
-            )
-        case pg.DiskFull():
-            return DatabaseError(
-                f"Postgres at {target} has no room left: {said}", hint="Free disk space there"
-            )
-        case pg.ProgramLimitExceeded():
-            return DatabaseError(f"Postgres at {target} can't hold so much in one value: {said}")
-        case pg.QueryCanceled():
-            return DatabaseUnavailable(f"Postgres at {target} did not answer in time: {said}")
-        case pg.UndefinedTable() | pg.InvalidSchemaName():
-            return DatabaseUnsuitable(
-                f"the schema is not there or not whole at {target}: {said}",
-                hint="Run 'concordance reindex' once, which makes it",
-            )
-        case psycopg.OperationalError() | psycopg.InterfaceError():
-            return DatabaseUnavailable(f"Postgres at {target} can't be reached: {said}")
-        case _:
-            return DatabaseError(f"Postgres at {target} refused a statement: {said}")
+def run_again(work: Callable[[], Row], *, until: float = float("inf")) -> Row:
+    """Do a whole unit of work, and once more where Postgres gave it up for another one's sake.
+
+    Deadlocks, serialization failures and, on a replica, conflicts with what is being replayed are
+    nobody's fault. `until` is a moment of `time.monotonic` after which nothing is begun.
+    """
+    for tried in range(1, TRIES):
+        try:
+            return work()
+        except DatabaseConflict:
+            pause = random.uniform(0, LONGEST_PAUSE) * tried  # noqa: S311 - no secret depends on it
+            if time.monotonic() + pause >= until:
+                raise
+            time.sleep(pause)
+    return work()
+
+
+class _Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection of a pool, which tells why another one could not be made."""
+
+    @classmethod
+    def connect(  # type: ignore[override]  # with a parameter of our own
+        cls, conninfo: str, *, told: Callable[[psycopg.Error | None], None], **parameters: Any
+    ) -> Self:
+        """Connect; `told` gets the error where that fails, and None where it does not."""
+        try:
+            made = super().connect(conninfo, **parameters)
+        except psycopg.Error as error:
+            told(error)
+            raise
+        told(None)
+        return made
 
 
 class Database:
@@ -160,11 +166,13 @@ class Database:
         )
         self._options = _options(parts.get("options"))
         self._vector_schema: str | None = None
+        self._refused: psycopg.Error | None = None
         self._pool = ConnectionPool(
             self._conninfo,
-            connection_class=psycopg.Connection[tuple[Any, ...]],
-            kwargs={"options": self._options},
+            connection_class=_Connection,
+            kwargs={"options": self._options, "told": self._note_connecting},
             configure=self._configure,
+            check=self._check_idle,
             min_size=0,
             max_size=pool_size,
             timeout=WAIT_SECONDS,
@@ -182,6 +190,8 @@ class Database:
         with self.errors(), psycopg.connect(self._conninfo, autocommit=True) as connection:
             facts = _check(connection, self.target)
         self._vector_schema = facts.pgvector_schema
+        # What the pool would warn of is told by our errors, once.
+        logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
         self._pool.open()
         return facts
 
@@ -194,15 +204,15 @@ class Database:
         return _as_reader(room) if self.reader else queries(room)
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Connection]:
         """A connection with a transaction: committed at the end, rolled back on any error."""
-        with self.errors(), self._pool.connection() as connection:
+        with self.errors(), self._pool.connection(wait_seconds) as connection:
             yield connection
 
     @contextmanager
-    def statement(self) -> Iterator[Connection]:
+    def statement(self, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Connection]:
         """A connection without a transaction, for one statement that needs none around it."""
-        with self.errors(), self._pool.connection() as connection:
+        with self.errors(), self._pool.connection(wait_seconds) as connection:
             connection.autocommit = True
             try:
                 yield connection
@@ -214,30 +224,60 @@ class Database:
     @contextmanager
     def session(self) -> Iterator[Connection]:
         """A connection outside the pool, in autocommit, for locks that live as long as it does."""
-        with (
-            self.errors(),
-            psycopg.connect(
-                self._conninfo,
-                autocommit=True,
-                options=self._options,
-                keepalives_idle=30,
-            ) as connection,
-        ):
+        with self.errors(), self._connect_session() as connection:
             self._configure(connection)
             yield connection
+
+    def _connect_session(self) -> Connection:
+        """A connection of its own; a server that is away for a moment is waited for."""
+        deadline = time.monotonic() + SESSION_SECONDS
+        while True:
+            try:
+                return psycopg.connect(
+                    self._conninfo,
+                    autocommit=True,
+                    options=f"{self._options} {_OF_SESSIONS}",
+                    keepalives_idle=30,
+                )
+            except psycopg.OperationalError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(PAUSE_SECONDS)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Turn the driver's errors into ours."""
         try:
             yield
-        except psycopg.Error as error:
-            raise translate(error, self.target) from error
-        except (PoolTimeout, PoolClosed) as error:
+        except (PoolTimeout, PoolClosed) as error:  # first, as they count as the driver's, too
+            if self._refused is not None:
+                raise translate(self._refused, self.target) from self._refused
             raise DatabaseUnavailable(
                 f"no connection to Postgres at {self.target} came free",
                 hint="Raise CONCORDANCE_DATABASE_POOL, or the server's max_connections",
             ) from error
+        except psycopg.Error as error:
+            raise translate(error, self.target) from error
+
+    def _note_connecting(self, error: psycopg.Error | None) -> None:
+        """Keep why the pool can't connect: who waits for a connection learns nothing but that."""
+        self._refused = error
+
+    def _check_idle(self, connection: Connection) -> None:
+        """Raise where the server closed a connection while nobody used it.
+
+        A server says nothing to one that is idle but goodbye, so nothing is asked of it. All others
+        are left, too: where one is gone, they mostly are, and each would fail in its turn.
+        """
+        heard = select.poll()
+        heard.register(connection.fileno(), select.POLLIN)
+        if not heard.poll(0):
+            return
+        try:
+            ConnectionPool.check_connection(connection)
+        except psycopg.Error:
+            self._pool.drain()
+            raise
 
     def _configure(self, connection: Connection) -> None:
         if self._vector_schema is not None:

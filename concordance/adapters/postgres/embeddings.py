@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from concordance.adapters.postgres.coverage import NO_RULES, Rules, recount_all
 from concordance.adapters.postgres.database import (
+    WAIT_SECONDS,
     Connection,
     Database,
     fetch_all,
     fetch_one,
     fetch_value,
+    run_again,
 )
 from concordance.adapters.postgres.projects import MODEL_LOCKS
 from concordance.errors import DatabaseError
@@ -79,10 +81,12 @@ class Pending:
     given_up: int
 
 
-def active_space(database: Database, tenant: int) -> StoredSpace | None:
+def active_space(
+    database: Database, tenant: int, *, wait_seconds: float = WAIT_SECONDS
+) -> StoredSpace | None:
     """The space that is searched, or None before the first vector."""
     ask = database.statements("embeddings")["active_model"]
-    with database.statement() as connection:
+    with database.statement(wait_seconds=wait_seconds) as connection:
         return fetch_one(connection, ask, {"tenant": tenant}, StoredSpace)
 
 
@@ -106,10 +110,16 @@ def activate_space(
     The space that was active before is retired: its vectors stay, and are never compared with.
     Coverage is counted anew in the same transaction, as it speaks of the active space.
     """
-    ask = queries("embeddings")
     stored = active_space(database, tenant)
     if stored is not None and stored.fingerprint == space.fingerprint:
         return stored
+    return run_again(lambda: _activate(database, tenant, space, now=now, rules=rules))
+
+
+def _activate(
+    database: Database, tenant: int, space: VectorSpace, *, now: datetime, rules: Rules
+) -> StoredSpace:
+    ask = queries("embeddings")
     key = {"tenant": tenant, "fingerprint": space.fingerprint}
     with database.transaction() as connection:
         connection.execute(ask["lock_models"], {"class": MODEL_LOCKS, "tenant": tenant})
@@ -129,6 +139,7 @@ def activate_space(
         connection.execute(ask["retire_others"], key)
         model = fetch_value(connection, ask["activate"], key)
         if model is not None:
+            connection.execute(ask["lock_backlog"], {"model": model})
             connection.execute(ask["queue_missing"], {"tenant": tenant, "model": model})
             recount_all(connection, tenant, now=now, rules=rules)
         found = active_space_in(connection, tenant)

@@ -19,6 +19,7 @@ from concordance.adapters.postgres.database import (
     fetch_all,
     fetch_one,
     fetch_value,
+    run_again,
 )
 from concordance.errors import DatabaseError, ProjectBusy, RunSuperseded, SettingsError
 from concordance.settings import SLUG, Project
@@ -51,9 +52,11 @@ class Hold:
 
 
 def ensure_tenant(database: Database, slug: str) -> int:
-    """The id of the tenant, made where it is missing."""
+    """The id of the tenant, made where it is missing; a replica will do for one that is there."""
     with database.transaction() as connection:
-        found = fetch_value(connection, queries("projects")["ensure_tenant"], {"slug": slug})
+        found = fetch_value(connection, queries("projects")["find_tenant"], {"slug": slug})
+        if found is None:
+            found = fetch_value(connection, queries("projects")["ensure_tenant"], {"slug": slug})
         if found is None:
             # Another process made it between the two halves of the statement.
             found = fetch_value(connection, queries("projects")["ensure_tenant"], {"slug": slug})
@@ -128,11 +131,15 @@ def forget_project(database: Database, tenant: int, slug: str) -> bool:
     """Remove a project with everything that hangs on it; tells whether it was there."""
     if SLUG.fullmatch(slug) is None:
         return False
-    with database.transaction() as connection:
-        gone = connection.execute(
-            queries("projects")["forget_project"], {"tenant": tenant, "slug": slug}
-        )
-        return gone.rowcount > 0
+
+    def remove() -> bool:
+        with database.transaction() as connection:
+            gone = connection.execute(
+                queries("projects")["forget_project"], {"tenant": tenant, "slug": slug}
+            )
+            return gone.rowcount > 0
+
+    return run_again(remove)
 
 
 @contextmanager

@@ -6,8 +6,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from concordance.adapters.postgres.database import Connection, Database, fetch_all, fetch_value
-from concordance.errors import SchemaMismatch
+from concordance.adapters.postgres.database import (
+    Connection,
+    Database,
+    fetch_all,
+    fetch_value,
+    run_again,
+)
+from concordance.errors import DatabaseReadOnly, SchemaMismatch
 from sql import Migration, migrations, queries
 
 # Any constant will do, as long as every process of every version uses the same.
@@ -29,9 +35,23 @@ def migrate(database: Database, steps: Sequence[Migration] | None = None) -> lis
     One process migrates, the others wait for it: an advisory lock is held to the commit.
 
     Raises:
-        SchemaMismatch: An applied migration has changed, or the schema is newer than the program.
+        SchemaMismatch: An applied migration has changed, or the schema is newer than the program,
+            or older and read only.
     """
     wanted = migrations() if steps is None else steps
+    try:
+        # A run of the earlier version may hold what a migration locks, the other way round.
+        return run_again(lambda: _migrate(database, wanted))
+    except DatabaseReadOnly as error:
+        raise SchemaMismatch(
+            f"the schema at {database.target} is older than this program, and can't be changed "
+            "there: it is a replica, or read only",
+            hint="Run 'concordance coverage' once with the address of the primary, which brings it "
+            "up to date",
+        ) from error
+
+
+def _migrate(database: Database, wanted: Sequence[Migration]) -> list[int]:
     ask = queries("migrations")
     with database.transaction() as connection:
         # The usual case needs no lock: everything is applied already.

@@ -32,8 +32,8 @@ from concordance.adapters.postgres.database import (
     fetch_rows,
     fetch_value,
     numbers_as_text,
-    translate,
 )
+from concordance.adapters.postgres.diagnosis import translate
 from concordance.adapters.postgres.embeddings import StoredSpace, vector_as_text
 from concordance.adapters.postgres.records import Standing, standing_of
 from concordance.errors import DatabaseError, DatabaseUnavailable
@@ -334,9 +334,9 @@ class Snapshot:
         self._timed_at = time.monotonic()
         try:
             return work(self._connection)
-        except psycopg.OperationalError:
-            raise  # the connection or the deadline is gone, for both legs
         except psycopg.Error as error:
+            if isinstance(error, psycopg.OperationalError) or self._connection.closed:
+                raise  # the connection or the deadline is gone, for both legs
             self._connection.execute(self._ask["give_up_leg"])
             raise LegFailed(str(translate(error, self._target))) from error
 
@@ -372,7 +372,7 @@ def open_snapshot(database: Database, *, timeout_seconds: float) -> Iterator[Sna
         raise DatabaseUnavailable("no time was left to ask Postgres", hint="Give a later deadline")
     ask = queries("search")
     deadline = time.monotonic() + timeout_seconds
-    with database.transaction() as connection:
+    with database.transaction(wait_seconds=timeout_seconds) as connection:
         connection.execute(ask["begin"])
         connection.execute(
             ask["tune"],

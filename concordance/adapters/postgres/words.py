@@ -96,7 +96,8 @@ def check_statistics(database: Database, project_id: int, *, rebuild: bool) -> l
     """
     ask = queries("lexical")
     with database.transaction() as connection:
-        connection.execute(ask["lock_stats"], {"project": project_id})
+        if rebuild:  # to look, one statement's snapshot does, on a replica as well
+            connection.execute(ask["lock_stats"], {"project": project_id})
         found = fetch_all(connection, ask["differences"], {"project": project_id}, Difference)
         if rebuild:
             key = {"project": project_id, "language": None}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concordance.indexing.outcome import Outcome, judge_run
+from concordance.indexing.outcome import Outcome, judge_run, never_begun
 from concordance.models import CoverageState, Scope, ScopeCoverage
 
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -164,3 +164,23 @@ def test_complete_is_never_said_when_anything_is_missing(coverage: list[ScopeCov
     assert (verdict.outcome is Outcome.COMPLETE) is not missing
     if not missing:
         assert verdict.good
+
+
+def test_what_an_earlier_run_found_does_not_pass_for_the_outcome_of_one_that_did_not_begin() -> (
+    None
+):
+    later = WHEN.replace(hour=1)
+    looked = scope("b").model_copy(update={"last_attempt": later})
+    stale = scope("c", CoverageState.STALE)
+    before = [scope("a"), scope("a", of=Scope.ADR), scope("b"), stale, scope("d")]
+    after = [
+        scope("a"),
+        scope("a", of=Scope.ADR),
+        looked,
+        stale,
+        scope("d"),
+        scope("e", known=False),
+    ]
+    # Of d no run was asked; c and e are told of as they are.
+    assert never_begun(["a", "b", "c", "e"], before, after) == {"a": [Scope.DOCS, Scope.ADR]}
+    assert never_begun([], before, after) == {}
