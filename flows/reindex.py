@@ -47,13 +47,27 @@ def reindex(
     provider_error = _check_provider()
     surveyed = survey_projects(slugs, wanted, full)
     changed = [project.slug for project in surveyed if project.action == "index"]
+    before = _attempts(index, changed, wanted)
     _run_projects(index, changed, wanted, full=full, embed=provider_error is None)
-    _embed_the_rest(index, slugs, started)
-    _note_provider(index, slugs, provider_error)
+    _note_provider(index, slugs, _embed_the_rest(index, slugs, started, provider_error))
+    after = _attempts(index, changed, wanted)
     covered = [c for c in index.coverage(slugs) if c.scope in wanted]
-    verdict = judge_run(slugs, covered)
+    # A run that ended before it touched its project leaves yesterday's coverage as it was.
+    untouched = {slug for slug in changed if after.get(slug) == before.get(slug)}
+    verdict = judge_run(slugs, covered, untouched=untouched)
     index.finish_run(run_id, {"outcome": verdict.outcome.value, "message": verdict.message})
     return state_of(verdict)
+
+
+def _attempts(
+    index: Index, slugs: list[str], scopes: list[Scope]
+) -> dict[str, list[datetime | None]]:
+    """When each scope of some projects was last touched, by whichever run."""
+    found: dict[str, list[datetime | None]] = {}
+    for scope in index.coverage(slugs) if slugs else ():
+        if scope.scope in scopes:
+            found.setdefault(scope.project, []).append(scope.last_attempt)
+    return found
 
 
 def _check_provider() -> str | None:
@@ -97,15 +111,20 @@ def _run_projects(
         wait(futures)
 
 
-def _embed_the_rest(index: Index, slugs: list[str], started: datetime) -> None:
-    """Texts left over: of unchanged projects, and of a provider that came back since."""
+def _embed_the_rest(
+    index: Index, slugs: list[str], started: datetime, error: str | None
+) -> str | None:
+    """Texts left over: of unchanged projects, and of a provider that came back since.
+
+    Returns:
+        What the provider said last, to whoever asked it: `error` where nothing was left to ask.
+    """
     left = [
         scope.project
         for scope in index.coverage(slugs)
         if scope.chunks_with_vector + scope.chunks_refused < scope.chunks or scope.chunks_refused
     ]
-    if left:
-        embed_projects(index, sorted(set(left)), started)
+    return embed_projects(index, sorted(set(left)), started) if left else error
 
 
 @task(name="project", task_run_name="run {project}", cache_policy=NO_CACHE)
