@@ -3,8 +3,10 @@
 What belongs here: reading the object store. A path is bytes, a symbolic link is an entry of its own
 kind and its target never followed, and nothing is checked out. What doesn't belong here: fetching.
 
-The batch process sees the environment that it is given and nothing of this process's own, which may
-hold tokens, and variables that point to another repository.
+The batch process is GitPython's. Its own `stream_object_data` accepts ids of 40 digits only, so
+the header is read here; and `Git.execute` adds this process's environment to the one that it is
+given, so every variable of ours is emptied there: some hold tokens, and some point to another
+repository.
 """
 
 from __future__ import annotations
@@ -14,11 +16,15 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Literal
+from typing import IO, TYPE_CHECKING, Final, Literal
 
+from concordance.adapters.environment import process_environment
 from concordance.adapters.git_policy import OBJECT_ID
 from concordance.adapters.git_process import limit_memory
 from concordance.errors import SourceError, SourceRefused
+
+if TYPE_CHECKING:
+    import git
 
 Kind = Literal["file", "symlink", "submodule"]
 
@@ -56,7 +62,7 @@ def read_blobs(
 
     Raises:
         BlobUnreadable: A blob is missing or corrupt.
-        SourceError: git can't be started.
+        SourceError: git or GitPython can't be used.
         SourceRefused: An id is not one.
     """
     for blob_id in blob_ids:
@@ -85,20 +91,41 @@ def _parse_entry(record: bytes) -> TreeEntry:
 
 
 def _start_batch(repository: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    emptied = dict.fromkeys(process_environment(), "")
+    shielded = {**emptied, **environment, **_shield(repository)}
+    process = _git_command(repository).execute(
+        ["git", "cat-file", "--batch"], istream=subprocess.PIPE, as_process=True, env=shielded
+    )
+    # The wrapper ends the process when it is collected; our `with` does so at a known moment.
+    batch: subprocess.Popen[bytes] | None = process.proc
+    process.proc = None
+    if batch is None:
+        raise AssertionError("the process was started")
+    return batch
+
+
+def _git_command(repository: Path) -> git.Git:
     try:
-        return subprocess.Popen(
-            ["git", "cat-file", "--batch"],  # noqa: S607 - found by the PATH that it is given
-            env={**environment, "GIT_DIR": str(repository)},
-            cwd=repository,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-    except OSError as error:
+        # Importing GitPython runs git, which may be missing: that must not break every other
+        # command of this program.
+        import git  # noqa: PLC0415
+    except ImportError as error:
         raise SourceError(
-            f"git could not be started: {error.strerror}",
-            hint="Install git 2.31 or newer and put it on the PATH",
+            "GitPython found no git", hint="Install git 2.31 or newer and put it on the PATH"
         ) from error
+    return git.Git(str(repository))
+
+
+def _shield(repository: Path) -> dict[str, str]:
+    return {
+        "GIT_DIR": str(repository),
+        "GIT_COMMON_DIR": str(repository),
+        "GIT_OBJECT_DIRECTORY": str(repository / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
+        "GIT_CONFIG_PARAMETERS": "",
+        "GIT_CONFIG_COUNT": "0",
+        "GIT_TRACE": "0",
+    }
 
 
 def _ask(stdin: IO[bytes], stdout: IO[bytes], blob_id: str) -> bytes:
