@@ -18,9 +18,16 @@ from concordance.models import AdrStatus, CoverageState, Fusion, Scope, SearchRe
 
 app = App()
 OUT = Console()
-Scopes = Annotated[tuple[Scope, ...], Parameter(negative=(), help="Only these kinds of source.")]
+Scopes = Annotated[
+    tuple[Scope, ...],
+    Parameter(negative=(), show_default=False, help="Only these kinds of source."),
+]
+Projects = Annotated[
+    tuple[str, ...], Parameter(negative=(), show_default=False, help="Only these projects.")
+]
 States = Annotated[
-    tuple[AdrStatus, ...], Parameter(negative=(), help="Only decision records of these states.")
+    tuple[AdrStatus, ...],
+    Parameter(negative=(), show_default=False, help="Only decision records of these states."),
 ]
 # What the request's fields are called here.
 OPTIONS = {
@@ -40,7 +47,7 @@ OPTIONS = {
 def search(  # noqa: PLR0913 - one parameter an option
     text: str,
     *,
-    project: Annotated[tuple[str, ...], Parameter(negative=(), help="Only these projects.")] = (),
+    project: Projects = (),
     scope: Scopes = (),
     path: Annotated[str | None, Parameter(help="Only files whose path starts with this.")] = None,
     since: Annotated[

@@ -141,7 +141,7 @@ def check(*projects: str, json: Json = False) -> int:
 
 @app.command
 def forget(slug: str) -> int:
-    """Remove a project's rows and vectors, or an evaluated set's; projects.toml stays as it is."""
+    """Remove a project's rows, vectors and mirror, or an evaluated set; projects.toml stays."""
     with Index.open(read_configuration(process_environment(), need_projects=False)) as index:
         gone = index.forget(slug)
     OUT.print(Text(f"'{slug}' was removed." if gone else f"The index has no '{slug}'."))

@@ -41,7 +41,11 @@ def reindex(
     *projects: str,
     scope: Annotated[
         tuple[Scope, ...],
-        Parameter(negative=(), help="Only these kinds of source; may be given repeatedly."),
+        Parameter(
+            negative=(),
+            show_default=False,
+            help="Only these kinds of source; may be given repeatedly.",
+        ),
     ] = (),
     full: Annotated[
         bool, Parameter(negative=(), help="Read and write every document anew.")

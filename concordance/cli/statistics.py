@@ -29,7 +29,8 @@ SHOWN = 50
 def statistics(
     *,
     project: Annotated[
-        tuple[str, ...], Parameter(negative=(), help="Only these; by default every project.")
+        tuple[str, ...],
+        Parameter(negative=(), show_default=False, help="Only these; by default every project."),
     ] = (),
     rebuild: Annotated[
         bool, Parameter(negative=(), help="Make the statistics anew from the rows.")

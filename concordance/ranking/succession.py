@@ -35,6 +35,8 @@ def successors_first(ordered: Sequence[Fused], records: Mapping[int, Succeeded])
     the answer for fewer hits is the beginning of the answer for more. In a circle of records
     nobody is lifted over the passage that was met first.
     """
+    if not records:
+        return list(ordered)
     record_at = [records.get(find.candidate.chunk_id) for find in ordered]
     best: dict[int, int] = {}
     for place, record in enumerate(record_at):

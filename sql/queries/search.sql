@@ -125,14 +125,14 @@ left join unnest(%(languages)s::text[], %(vectors)s::text[]::sparsevec[],
                  %(conditions)s::text[]::tsquery[]) as q (language, vector, condition)
     on q.language = l.language
 left join embeddings e on e.model_id = {model}
-    and e.chunk_id = case when l.chunk_id <> all(%(near)s) then l.chunk_id end
+    and e.chunk_id = case when l.chunk_id <> all(%(near)s::bigint[]) then l.chunk_id end
 cross join lateral (
     select sum(t.share) as share
     from unnest(%(term_languages)s::text[], %(shares)s::float8[], %(operands)s::text[]::tsquery[])
         as t (language, share, operand)
     where t.language = l.language and l.lexemes @@ t.operand
 ) m
-where l.chunk_id = any(%(chunks)s)
+where l.chunk_id = any(%(chunks)s::bigint[])
 
 -- name: candidates_by_words
 -- The same without the vector leg, which was not asked or has failed.
@@ -154,7 +154,7 @@ cross join lateral (
         as t (language, share, operand)
     where t.language = l.language and l.lexemes @@ t.operand
 ) m
-where l.chunk_id = any(%(chunks)s)
+where l.chunk_id = any(%(chunks)s::bigint[])
 
 -- name: candidates_by_vector
 -- The same without the lexical leg, or of passages whose words are not written yet.
@@ -165,7 +165,7 @@ from chunks k
 join documents d on d.id = k.document_id
 join projects p on p.id = d.project_id
 left join embeddings e on e.chunk_id = k.id and e.model_id = {model}
-where k.id = any(%(chunks)s)
+where k.id = any(%(chunks)s::bigint[])
 
 -- name: passages
 select k.id as chunk_id, p.slug as project, p.location, p.web_url, d.scope, d.kind, d.name,

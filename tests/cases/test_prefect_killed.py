@@ -73,7 +73,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, provider: FakeOllama) -> Iter
     except subprocess.TimeoutExpired:
         os.killpg(serving.pid, signal.SIGKILL)
         serving.wait(10)
-    person.run("down")
+    assert person.run("down", "--force").code == 0
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from concordance.sessions.lines import LineError
 from concordance.sessions.reader import LogContext, NotThisFormat
 from concordance.sessions.registry import by_name, read
+from tests.fuzz.profile import FUZZED
 from tests.session_logs import EXAMPLES, Example
 
 READERS = by_name()
@@ -23,6 +24,7 @@ PIECES = st.one_of(
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 40), PIECES), min_size=1, max_size=6)
 
 
+@FUZZED
 @given(st.sampled_from(EXAMPLES), EDITS, st.booleans())
 def test_a_damaged_log_is_read_as_far_as_it_goes(
     example: Example, edits: list[tuple[float, int, bytes]], named: bool

@@ -14,6 +14,7 @@ from concordance.adapters.environment import read_configuration
 from concordance.adapters.git_policy import check_branch, check_url
 from concordance.errors import ConcordanceError, SourceRefused
 from concordance.settings import Project, ScopeRules, Settings
+from tests.fuzz.profile import FUZZED
 
 SECRET = "ghp_FAKE0000FAKE0000FAKE0000FAKE0000FAKE"
 ODD = st.one_of(
@@ -42,6 +43,7 @@ LINES = st.one_of(
 )
 
 
+@FUZZED
 @given(
     st.lists(LINES, max_size=12).map("\n".join),
     st.dictionaries(
@@ -62,6 +64,7 @@ def test_a_file_is_read_or_refused_in_our_own_words(text: str, variables: dict[s
         assert len({p.slug for p in configuration.projects}) == len(configuration.projects)
 
 
+@FUZZED
 @given(ODD, ODD)
 def test_an_address_or_a_branch_passes_or_is_refused_without_being_repeated(
     url: str, branch: str

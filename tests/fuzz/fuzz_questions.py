@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from concordance.errors import ConcordanceError
 from concordance.index import Index
 from concordance.models import Fusion, SearchRequest
+from tests.fuzz.profile import FUZZED
 from tests.postgres.library import make_library, shared_index
 
 WORDS = st.sampled_from(
@@ -71,6 +72,7 @@ def library(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield make_library(make, tmp_path_factory.mktemp("sources"))
 
 
+@FUZZED
 @given(text=TEXTS, filters=FILTERS, fusion=st.sampled_from(list(Fusion)))
 def test_a_question_is_answered_or_refused(
     library: Index, text: str, filters: dict[str, Any], fusion: Fusion

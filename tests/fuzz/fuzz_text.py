@@ -14,6 +14,7 @@ from concordance.text.chunking import chunk_markdown
 from concordance.text.cutting import ChunkSizes
 from concordance.text.markdown import parse_markdown
 from concordance.text.scrubbing import Scrubber
+from tests.fuzz.profile import FUZZED
 from tests.unit.text.test_chunk_invariants import SNIPPETS, check
 
 RECORD_WORDS = st.sampled_from(
@@ -60,11 +61,13 @@ TEXTS = st.lists(
 ).map("".join)
 
 
+@FUZZED
 @given(TEXTS)
 def test_passages_lose_nothing_and_cite_their_lines(text: str) -> None:
     check(text, chunk_markdown(text, parse_markdown(text)), ChunkSizes())
 
 
+@FUZZED
 @given(
     st.one_of(TEXTS.map(lambda t: t.encode("utf-8", "surrogatepass")), st.binary(max_size=300)),
     st.sampled_from([".md", ".mdx", ".rst", ".adoc"]),

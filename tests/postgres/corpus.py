@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +14,12 @@ from typing import Any
 
 from concordance.adapters.postgres import documents, lexical, words
 from concordance.adapters.postgres import search as legs
+from concordance.adapters.postgres.database import Connection
 from concordance.adapters.postgres.lexical import Question
 from concordance.adapters.postgres.words import Difference
 from concordance.indexing.documents import Document
 from concordance.models import LexicalRanking, Scope
-from concordance.ranking.candidates import Scored
+from concordance.ranking.candidates import Known, Scored
 from concordance.ranking.threshold import any_of
 from tests.postgres.rows import NOW, Shelf, document
 
@@ -235,3 +237,14 @@ def _held(
             yield max(sum(form in held for held in own) for form in forms[other])
         else:
             yield len(own)
+
+
+def judged(
+    connection: Connection,
+    questions: list[lexical.Question],
+    chunks: list[int],
+    ranking: LexicalRanking,
+) -> list[Known]:
+    """What the words say of given passages."""
+    snapshot = legs.Snapshot(connection, "test", time.monotonic() + 60)
+    return snapshot.candidates(chunks, questions, ranking, None)

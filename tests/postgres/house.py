@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from concordance.adapters.postgres.database import Database
 from concordance.granting import Tenants
 from concordance.index import Index
+from concordance.models import Answer
 from concordance.settings import Configuration, Project, SessionSource, Settings
 from tests.fake_ollama import FakeOllama
 from tests.postgres.driver import reindex
@@ -153,3 +154,19 @@ def logins(server_url: str, *names: str, extra: str = "") -> Iterator[None]:
 def _drop(connection: psycopg.Connection[tuple[Any, ...]], names: Sequence[str]) -> None:
     for name in names:
         connection.execute(sql.SQL("drop role if exists {}").format(sql.Identifier(name)))
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    """What an answer says, without how long it took."""
+    return answer.model_dump(exclude={"milliseconds"})
+
+
+def tables_of(house: House) -> list[str]:
+    """The tables of the schema."""
+    return [
+        row[0]
+        for row in house.ask(
+            "select relname from pg_class where relnamespace = 'concordance'::regnamespace "
+            "and relkind in ('r', 'p') order by relname"
+        )
+    ]

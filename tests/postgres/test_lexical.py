@@ -1,4 +1,4 @@
-"""The lexical leg: exact whatever happened before, at the edges too; and the other rankings."""
+"""The lexical leg: exact whatever happened before, at the edges too."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 
 from concordance.adapters.postgres import lexical
 from concordance.adapters.postgres import search as legs
-from concordance.adapters.postgres.database import Connection
 from concordance.errors import DatabaseUnavailable
-from concordance.models import LexicalRanking, Scope
+from concordance.models import LexicalRanking
 from concordance.ranking import bm25
-from concordance.ranking.candidates import Known, Scored
+from concordance.ranking.candidates import Scored
 from concordance.ranking.threshold import expected_threshold
-from tests.postgres.corpus import LANGUAGES, Library, asked, by_hand
+from tests.postgres.corpus import LANGUAGES, Library, asked, by_hand, judged
 from tests.postgres.rows import Shelf, document
 
 # Words that share a dimension of the sparse vector.
@@ -27,17 +26,6 @@ TWINS = ("w854", "w112684")
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threshold rounds also where there is little to look at."""
     monkeypatch.setattr(lexical, "FEW_PASSAGES", 3)
-
-
-def judged(
-    connection: Connection,
-    questions: list[lexical.Question],
-    chunks: list[int],
-    ranking: LexicalRanking,
-) -> list[Known]:
-    """What the words say of given passages."""
-    snapshot = legs.Snapshot(connection, "test", time.monotonic() + 60)
-    return snapshot.candidates(chunks, questions, ranking, None)
 
 
 def same(found: list[Scored], every: list[Scored]) -> bool:
@@ -353,65 +341,3 @@ def test_no_text_makes_a_place_of_its_own(shelf: Shelf, language: str) -> None:
         "from concordance.lexical"
     )
     assert sorted(row["p"]) == sorted([f"§{shelf.project().id}.docs", f"§{language}"])
-
-
-# --- other rankings ---------------------------------------------------------------------------
-
-
-def _ranked(shelf: Shelf, ranking: LexicalRanking, text: str, *, pool: int = 100) -> list[Scored]:
-    filters = legs.Filters((shelf.project().id,), ("docs",), None, None)
-    with shelf.database.transaction() as connection:
-        questions = lexical.read_questions(connection, text, filters.projects)
-        parameters = filters.parameters() | {"pool": pool}
-        return lexical.find(connection, questions, parameters, (), ranking=ranking)
-
-
-@pytest.fixture
-def ranked(shelf: Shelf) -> Shelf:
-    library = Library(shelf, 3)
-    for _ in range(10):
-        batch = [
-            replace(library.made(name), language="simple", scope=Scope.DOCS)
-            for name in library.dice.sample(library.names()[:-1], k=5)
-        ]
-        shelf.write(*batch)
-    return shelf
-
-
-@pytest.mark.parametrize("pool", [3, 100])
-def test_ts_rank_cd_is_what_plain_sql_gives(ranked: Shelf, pool: int) -> None:
-    plain = ranked.ask(
-        "select chunk_id, ts_rank_cd(lexemes, q)::float8 as score from concordance.lexical, "
-        "to_tsquery('simple', 'tea | kettle | queue') as q where lexemes @@ q "
-        "order by 2 desc, 1 limit %(pool)s",
-        {"pool": pool},
-    )
-    found = _ranked(ranked, LexicalRanking.TS_RANK_CD, "tea kettle queue", pool=pool)
-    assert plain
-    assert [(s.chunk_id, s.score) for s in found] == [(r["chunk_id"], r["score"]) for r in plain]
-
-
-def test_all_words_is_what_plain_sql_gives(ranked: Shelf) -> None:
-    plain = ranked.ask(
-        "select chunk_id, ts_rank_cd(lexemes, q)::float8 as score from concordance.lexical, "
-        "plainto_tsquery('simple', 'tea kettle') as q where lexemes @@ q order by 2 desc, 1"
-    )
-    found = _ranked(ranked, LexicalRanking.ALL_WORDS, "tea kettle")
-    assert plain
-    assert [(s.chunk_id, s.score) for s in found] == [(r["chunk_id"], r["score"]) for r in plain]
-    assert _ranked(ranked, LexicalRanking.ALL_WORDS, "tea zebra") == []
-    assert _ranked(ranked, LexicalRanking.ALL_WORDS, "???") == []
-
-
-def test_a_ranking_scores_given_passages_by_itself(ranked: Shelf) -> None:
-    ids = list(ranked.ids().values())
-    for ranking in LexicalRanking:
-        for text in ("tea kettle", "tea zebra", "zebra", "???"):
-            with ranked.database.transaction() as connection:
-                questions = lexical.read_questions(connection, text, [ranked.project().id])
-                scored = judged(connection, questions, ids, ranking)
-            found = {s.chunk_id: s.score for s in _ranked(ranked, ranking, text)}
-            with_words = {
-                k.chunk_id: k.lexical_score for k in scored if k.lexical_score is not None
-            }
-            assert with_words == found, ranking

@@ -359,3 +359,9 @@ def watched(*names: str, folder: Path = ROOT) -> list[str]:
 def _module_of(found: Import) -> str:
     """The module that a name is imported from."""
     return found.name.rpartition(".")[0] or found.name
+
+
+def test_no_test_sets_how_many_examples_others_have() -> None:
+    """A profile that is loaded holds for all files of a run, also where a conftest loads it."""
+    loading = "load_" + "profile"
+    assert [p.name for p in (ROOT / "tests").rglob("*.py") if loading in p.read_text("utf-8")] == []

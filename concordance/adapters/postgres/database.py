@@ -6,7 +6,7 @@ is in the modules beside this one, in the words of `sql/queries`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -83,6 +83,11 @@ def fetch_value(connection: Connection, query: LiteralString, parameters: Parame
     """The first column of the first row of a query, or None where there is no row."""
     row = connection.execute(query, parameters).fetchone()
     return None if row is None else row[0]
+
+
+def numbers_as_text(chunks: Iterable[int]) -> str:
+    """Numbers as Postgres writes an array of them: the driver's way costs a search half a ms."""
+    return f"{{{','.join(map(str, chunks))}}}"
 
 
 def translate(  # noqa: PLR0911 - one case a kind of error

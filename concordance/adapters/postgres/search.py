@@ -31,6 +31,7 @@ from concordance.adapters.postgres.database import (
     fetch_all,
     fetch_rows,
     fetch_value,
+    numbers_as_text,
     translate,
 )
 from concordance.adapters.postgres.embeddings import StoredSpace, vector_as_text
@@ -257,26 +258,28 @@ class Snapshot:
         A lexical score is None where passage and question share no word, a cosine where the passage
         has no vector.
         """
-        given = lexical.score_parameters(questions, ranking) | {"chunks": list(chunks)}
+        given = lexical.score_parameters(questions, ranking) | {"chunks": numbers_as_text(chunks)}
         cosines: dict[int, float] = {}
+        wordless: list[int] = []
         if nearest is None:
             rows = self._known(self._ask["candidates_by_words"], given)
         else:
             cosines = {found.chunk_id: found.score for found in nearest.found}
-            given |= {"vector": vector_as_text(nearest.vector), "near": list(cosines)}
+            given |= {"vector": vector_as_text(nearest.vector), "near": numbers_as_text(cosines)}
             both, alone = (
                 _shaped(self._ask[name], nearest.space)
                 for name in ("candidates", "candidates_by_vector")
             )
             # A leg that failed is not touched again.
             rows = self._known(both, given) if questions else []
-            given["chunks"] = sorted(set(chunks) - {row[0] for row in rows})
+            wordless = sorted(set(chunks) - {row[0] for row in rows})
         known = [
             # Sums of shares may pass 1 by rounding.
             Known(i, slug, kind, name, n, score, min(1.0, share or 0.0), cosines.get(i, cosine))
             for i, slug, kind, name, n, share, score, cosine in rows
         ]
-        if nearest is not None and given["chunks"]:
+        if wordless and nearest is not None:
+            given["chunks"] = numbers_as_text(wordless)
             known += [
                 # Whether it holds a word is not known.
                 Known(i, slug, kind, name, n, score, None, cosines.get(i, cosine))

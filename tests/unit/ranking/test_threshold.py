@@ -101,8 +101,9 @@ def words(*bounds: float) -> list[Weighted]:
     return [Weighted(chr(97 + n), n + 1, bound / 2, bound, 1) for n, bound in enumerate(ordered)]
 
 
-# Few enough words for any condition on them to be within its length.
-BOUNDS = st.lists(st.floats(0.01, 20), min_size=1, max_size=7)
+# Few enough words for any condition on them to be within its length: half of six equal ones needs
+# 34 operands, half of seven 69.
+BOUNDS = st.lists(st.floats(0.01, 20), min_size=1, max_size=6)
 SHARES = st.floats(0.001, 1)
 
 
@@ -129,7 +130,7 @@ def test_who_can_reach_the_threshold_meets_it_and_who_can_not_does_not(
             assert not meets(query, held), (held, query)
 
 
-@given(st.lists(st.floats(0.01, 20), min_size=8, max_size=40), SHARES, st.data())
+@given(st.lists(st.floats(0.01, 20), min_size=7, max_size=40), SHARES, st.data())
 @settings(deadline=None)
 def test_with_more_words_nobody_who_can_reach_it_is_left_out(
     bounds: list[float], share: float, data: st.DataObject
@@ -150,6 +151,13 @@ def test_rounding_in_the_last_digits_excludes_nobody(bounds: list[float], error:
     asked = words(*bounds)
     for held, most in subsets(asked)[1:]:
         assert meets(condition(asked, most * (1 + error)), held)
+
+
+def test_the_longest_condition_on_six_words_is_within_its_length() -> None:
+    query = condition(words(*[1.0] * 6), 3.0)
+    assert query is not None
+    assert query.count("'") == 2 * 34
+    assert not meets(query, {"a", "b"})
 
 
 def test_weak_words_are_taken_as_present() -> None:
