@@ -12,7 +12,7 @@ export ORT_DISABLE_TELEMETRY := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check bench fuzz soak format lock clean
+.PHONY: demo test check audit licences bench fuzz soak format lock clean
 
 demo: .venv/runtime
 	@$(BIN)/concordance demo
@@ -27,6 +27,13 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/unit/test_architecture.py
+
+# Against a folder of advisories that CONCORDANCE_ADVISORIES names; without one, nothing is audited.
+audit: .venv/dev
+	@$(BIN)/python requirements/audit.py
+
+licences: .venv/dev
+	@$(BIN)/python requirements/licences.py
 
 bench: .venv/dev
 	@$(BIN)/python -m benchmarks.pipeline

@@ -318,7 +318,8 @@ class _Known:
         self._space = space
         self._vectors = vectors
 
-    def space(self) -> VectorSpace:
+    def space(self, *, anew: bool = False) -> VectorSpace:
+        del anew
         s = self._space
         return VectorSpace(
             s.provider,

@@ -48,13 +48,20 @@ def prepare_space(resources: Resources) -> embeddings.StoredSpace:
     Raises:
         ProviderError: The provider is down, or lacks the model.
     """
+    space = _asked_for_space(resources)
+    # Whether it embeds as well is not known: what failed before still counts.
+    resources.breaker.answered()
+    return space
+
+
+def _asked_for_space(resources: Resources) -> embeddings.StoredSpace:
     resources.breaker.check()
     try:
-        space = resources.embedder.space()
+        # Anew: a name may mean another model since this process asked.
+        space = resources.embedder.space(anew=True)
     except ProviderError as error:
         resources.breaker.trip(error)
         raise
-    resources.breaker.reset()
     return embeddings.activate_space(
         resources.database,
         resources.tenant,
@@ -80,7 +87,7 @@ def fill_vectors(
     Raises:
         ProviderError: The provider is down or refuses everything; what was stored stays.
     """
-    space = prepare_space(resources)
+    space = _asked_for_space(resources)
     ids = None if slugs is None else _project_ids(resources, slugs)
     with embeddings.open_backlog(resources.database, resources.tenant, space) as backlog:
         worker = _Worker(resources, space, backlog, ids, started, limit, progress)
@@ -90,6 +97,7 @@ def fill_vectors(
             resources.breaker.trip(error)
             raise
         finally:
+            resources.breaker.answered()
             backlog.release()
     embeddings.ensure_vector_index(resources.database, space)
     left = embeddings.pending(
@@ -147,9 +155,12 @@ class _Worker:
             while batch and not stop_requested():
                 claimed += len(batch)
                 coming = pool.submit(self._claim, claimed)
-                results = self._embed([passage for _, passage in batch])
-                if storing is not None:
-                    storing.result()
+                try:
+                    results = self._embed([passage for _, passage in batch])
+                finally:
+                    # Also where that failed: a failure to store the batch before is told first.
+                    if storing is not None:
+                        storing.result()
                 storing = pool.submit(self._store, batch, results)
                 if self._progress is not None:
                     self._progress(claimed, max(total, claimed))
@@ -169,6 +180,7 @@ class _Worker:
         """Vectors of passages; one does not fail for what was said before it."""
         embedder = self._resources.embedder
         results = embedder.embed_documents([_text(passage) for passage in passages])
+        self._resources.breaker.reset()
         again = [
             number
             for number, (passage, result) in enumerate(zip(passages, results, strict=True))

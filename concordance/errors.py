@@ -140,8 +140,16 @@ class ProviderBusy(ProviderUnavailable):
         self.retry_after = retry_after
 
 
+class ProviderPaused(ProviderError):
+    """The provider failed and is left alone for now; the message is that of its failure."""
+
+
 class ModelMissing(ProviderError):
     """The provider is there, the model is not."""
+
+
+class ModelChanged(ProviderUnavailable):
+    """Another model took the name while it was used; the same call then uses that one."""
 
 
 class ProviderRefused(ProviderError):

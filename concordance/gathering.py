@@ -163,7 +163,7 @@ def _query_vector(
     resources: Resources, space: embeddings.StoredSpace, text: str, seconds: float
 ) -> Vector:
     now = resources.embedder.space()
-    if now.fingerprint != space.fingerprint:
+    if now.named(space.model).fingerprint != space.fingerprint:
         raise ProviderError(
             f"the index has vectors of {space.name} ({space.digest[:12]}), the provider serves "
             f"{now.provider}/{now.model} ({now.digest[:12]})",

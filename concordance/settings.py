@@ -97,6 +97,13 @@ def _check_page_url(url: str) -> str:
         raise ValueError("write an address that starts with https:// or http://")
     if "@" in re.split(r"[/?#\\]", rest, maxsplit=1)[0]:
         raise ValueError("it holds user information; leave it out, or put it into a proxy")
+    if " " in rest or not rest.isprintable():
+        raise ValueError("it holds a space or a control character")
+    if "?" in rest or "#" in rest:
+        raise ValueError(
+            "it holds a query or a fragment, where a token could stand; leave it out, or put it "
+            "into a proxy"
+        )
     return url
 
 
@@ -249,7 +256,7 @@ class Settings(Checked):
         pattern=r"^[a-z0-9]+/\S.*$",
         description="local/DIRECTORY (an ONNX cross-encoder) or cohere/MODEL; unset: none.",
     )
-    reranker_url: str = Field(default="https://api.cohere.com", pattern=r"^https?://[^@\s]+$")
+    reranker_url: PageUrl = "https://api.cohere.com"
     reranker_key: SecretStr | None = Field(default=None, description="The key of that API.")
     reranker_secret_block: str | None = Field(
         default=None, description="Prefect Secret block that holds the key, for flows and tasks."

@@ -40,6 +40,9 @@ def state_of_vectors(covered: Sequence[ScopeCoverage], error: str | None) -> Sta
     waiting = chunks - sum(c.chunks_with_vector for c in covered) - refused
     old = [c for c in covered if c.state in (CoverageState.STALE, CoverageState.FAILED)]
     more = "".join(f"; {c.project} {c.scope.value} is {c.state.value}: {c.reason}" for c in old)
+    given_up = f"{counted(refused, 'chunk')} refused by the model"
+    if refused and waiting:
+        more = f"; {given_up}{more}"
     if error is not None and waiting:
         return Failed(message=f"{counted(waiting, 'chunk')} without a vector: {error}{more}")
     if waiting:
@@ -47,9 +50,9 @@ def state_of_vectors(covered: Sequence[ScopeCoverage], error: str | None) -> Sta
         return Completed(name="Partial", message=message)
     if error is not None and chunks:
         # Nothing is left to embed, and all the same no question can be.
-        message = f"no chunk waits for a vector, but the provider fails: {error}{more}"
+        also = f"; {given_up}" if refused else ""
+        message = f"no chunk waits for a vector, but the provider fails: {error}{also}{more}"
         return Completed(name="LexicalOnly", message=message)
     if refused:
-        message = f"{counted(refused, 'chunk')} refused by the model{more}"
-        return Completed(name="Partial", message=message)
+        return Completed(name="Partial", message=f"{given_up}{more}")
     return Completed(message=f"{counted(chunks, 'chunk')}, all with a vector{more}")

@@ -17,6 +17,7 @@ import socket
 import struct
 import threading
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -39,14 +40,18 @@ def token_count(text: str) -> int:
 
 @dataclass(frozen=True)
 class FakeModel:
-    """A model's width and digest; two models of one width but other digests give other vectors."""
+    """A model's width and digest; two models of one width but other digests give other vectors.
+
+    One that is a copy of another one by name has that one's digest, and gives its vectors.
+    """
 
     dimensions: int = 64
     version: str = "1"
     context_tokens: int = 2_048
+    copy_of: str | None = None
 
     def digest(self, name: str) -> str:
-        return hashlib.sha256(f"{name}@{self.version}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.copy_of or name}@{self.version}".encode()).hexdigest()
 
     def vector(self, text: str, salt: str) -> list[float]:
         """Hash each word to a few signed places, so that texts with words in common are near."""
@@ -82,6 +87,9 @@ class Fault:
     trickle: bool = False
     reset: bool = False
     cut: bool = False
+    endless: bool = False
+    dripping_head: bool = False
+    model: str | None = None
     change: Callable[[Vectors], Vectors] | None = None
 
     @classmethod
@@ -101,6 +109,32 @@ class Fault:
     @classmethod
     def fewer(cls) -> Fault:
         return cls(change=lambda vectors: vectors[:-1])
+
+    @classmethod
+    def more(cls) -> Fault:
+        return cls(change=lambda vectors: [*vectors, vectors[0]])
+
+    @classmethod
+    def of_another_model(cls, name: str) -> Fault:
+        """Say that another model gave the vectors."""
+        return cls(model=name)
+
+    @classmethod
+    def without_end(cls) -> Fault:
+        """Answer with ever more numbers, until the other side hangs up."""
+        return cls(endless=True)
+
+    @classmethod
+    def compressed(cls, megabytes: int) -> Fault:
+        """Answer with few bytes that stand for many."""
+        coder = zlib.compressobj(wbits=31)
+        body = b"".join(coder.compress(b" " * (1 << 20)) for _ in range(megabytes)) + coder.flush()
+        return cls(body=body, headers={"Content-Encoding": "gzip"})
+
+    @classmethod
+    def head_without_end(cls) -> Fault:
+        """Send a head byte by byte, each soon after the last one."""
+        return cls(dripping_head=True)
 
     @classmethod
     def narrower(cls) -> Fault:
@@ -194,6 +228,11 @@ class FakeOllama:
         """Listen on the same port again."""
         self.stop()
         self._server = self._start(self.port)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the port is closed."""
+        return self._stopped.is_set()
 
     def pause(self, seconds: float) -> None:
         """Wait that long, or until the server stops."""
@@ -309,12 +348,17 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.reset:
             self._reset()
             return
+        if fault.endless or fault.dripping_head:
+            self._never_end(fault)
+            return
         if not fault.trickle:
             self.server.fake.pause(fault.seconds)
         if fault.error is not None:
             self._send(fault.code, {"error": fault.error}, fault.headers)
             return
         status, answer = self._answer(asked)
+        if fault.model is not None:
+            answer = {**answer, "model": fault.model}
         if fault.change and status == 200:
             answer = {**answer, "embeddings": fault.change(answer["embeddings"])}
         content = fault.body if fault.body is not None else json.dumps(answer).encode()
@@ -370,6 +414,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content[place : place + 1])
             if fault.trickle and time.monotonic() < end:
                 self.server.fake.pause(fault.seconds / 50)
+
+    def _never_end(self, fault: Fault) -> None:
+        self.close_connection = True
+        start = b"HTTP/1.1 200 OK\r\n"
+        parts = (b"X", 0.01) if fault.dripping_head else (b"0.1, " * 200_000, 0.0)
+        self.wfile.write(start if fault.dripping_head else start + b'\r\n{"embeddings": [[')
+        while not self.server.fake.stopped:
+            self.wfile.write(parts[0])
+            self.server.fake.pause(parts[1])
 
     def _reset(self) -> None:
         """Close with RST: unsent data is dropped, and the peer's next read fails."""

@@ -7,6 +7,7 @@ stands in no message.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +15,13 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
+from concordance.adapters.answers import (
+    DEADLINE,
+    PLAIN,
+    AnswerRefused,
+    limit_answer,
+    words_of_answer,
+)
 from concordance.adapters.embedding import within_deadline
 from concordance.errors import (
     BadEmbedding,
@@ -24,7 +32,6 @@ from concordance.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
-from concordance.text.scrubbing import Scrubber
 
 PATH = "/v2/rerank"
 
@@ -36,7 +43,12 @@ class CohereReranker:
         self.name = f"cohere/{model}"
         self._model = model
         self._key = key
-        self._client = httpx.Client(base_url=url.rstrip("/"), follow_redirects=False)
+        self._client = httpx.Client(
+            base_url=url.rstrip("/"),
+            follow_redirects=False,
+            headers=PLAIN,
+            event_hooks={"response": [limit_answer]},
+        )
 
     def scores(
         self, question: str, passages: Sequence[str], *, deadline_seconds: float
@@ -58,7 +70,10 @@ class CohereReranker:
         key = self._key.get_secret_value()
         body = {"model": self._model, "query": question, "documents": list(passages)}
 
+        ends = time.monotonic() + deadline_seconds
+
         def ask() -> httpx.Response:
+            DEADLINE.set(ends)
             return self._client.post(
                 PATH,
                 json=body,
@@ -75,6 +90,8 @@ class CohereReranker:
             raise ProviderUnavailable(
                 f"{self.name} can't be reached: {type(error).__name__}"
             ) from error
+        except AnswerRefused as error:
+            raise ProviderUnavailable(f"{self.name}: {error}") from error
         if answer.status_code != HTTPStatus.OK:
             raise _refusal(self.name, answer)
         return _scores(self.name, answer, len(passages))
@@ -103,8 +120,8 @@ def _words(answer: httpx.Response) -> str:
     except (ValueError, RecursionError):
         return "no reason"
     message = body.get("message") if isinstance(body, dict) else None
-    # It may quote a passage; half a secret is not known as one.
-    return Scrubber().text(str(message))[:200] if message else "no reason"
+    # It may quote a passage, or the key.
+    return words_of_answer(answer, str(message)) if message else "no reason"
 
 
 def _scores(name: str, answer: httpx.Response, expected: int) -> list[float]:

@@ -43,8 +43,11 @@ class Embedder(Protocol):
     model: str
     """Provider and model, as a space is stored: under one name, however settings write it."""
 
-    def space(self) -> VectorSpace:
+    def space(self, *, anew: bool = False) -> VectorSpace:
         """Ask the provider once which space its vectors are in, and remember the answer.
+
+        Args:
+            anew: Look whether the answer still holds: a name may mean another model by now.
 
         Raises:
             ModelMissing: The provider is there, the model is not.
@@ -62,6 +65,7 @@ class Embedder(Protocol):
             ProviderUnavailable: The provider is down; the same call may be made again.
             ProviderRefused: The provider refuses everything, even a harmless text.
             ModelMissing: The model was removed.
+            ModelChanged: Another model has the name now; no vector of either is given.
             BadEmbedding: No text gets a usable vector.
         """
 
@@ -75,6 +79,7 @@ class Embedder(Protocol):
         Raises:
             ProviderTimeout: The deadline passed.
             ProviderUnavailable: The provider is down.
+            ModelChanged: Another model has the name now.
             TextRefused: The model can't take this text.
             BadEmbedding: The answer was no usable vector.
         """

@@ -26,6 +26,29 @@ GIT_VARIABLES = (
     *("CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "http_proxy", "https_proxy"),
     *("HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
 )
+# What Prefect's own program needs of it: none of our settings, addresses and tokens is among it.
+PROGRAM_VARIABLES = (
+    *(
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "TEMP",
+        "TMP",
+    ),
+    *("TERM", "COLUMNS", "NO_COLOR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"),
+    *("DO_NOT_TRACK", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+)
+PROGRAM_PREFIXES = ("LC_", "PYTHON", "PREFECT_", "XDG_", "OPENBLAS_")
+PROXY_VARIABLES = (
+    *("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"),
+    *("no_proxy", "NO_PROXY"),
+)
 
 
 def process_environment() -> dict[str, str]:
@@ -56,6 +79,20 @@ def silence_onnxruntime() -> None:
 def git_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The part of the environment that git may see."""
     return {name: environ[name] for name in GIT_VARIABLES if name in environ}
+
+
+def program_environment(environ: Mapping[str, str], *more: str) -> dict[str, str]:
+    """The part of the environment that Prefect's own program may see.
+
+    Args:
+        environ: This process's environment.
+        more: Names of further variables that it needs.
+    """
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in PROGRAM_VARIABLES or name in more or name.startswith(PROGRAM_PREFIXES)
+    }
 
 
 def read_configuration(environ: Mapping[str, str], *, need_projects: bool = True) -> Configuration:

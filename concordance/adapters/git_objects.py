@@ -5,7 +5,8 @@ kind and its target never followed, and nothing is checked out. What doesn't bel
 
 The batch process is GitPython's. Its own `stream_object_data` accepts ids of 40 digits only, so
 the header is read here; and `Git.execute` adds this process's environment to the one that it is
-given, so `_shield` sets every variable that could point it to another repository.
+given, so every variable of ours is emptied there: some hold tokens, and some point to another
+repository.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Literal
 
+from concordance.adapters.environment import process_environment
 from concordance.adapters.git_policy import OBJECT_ID
 from concordance.adapters.git_process import limit_memory
 from concordance.errors import SourceError, SourceRefused
@@ -89,7 +91,8 @@ def _parse_entry(record: bytes) -> TreeEntry:
 
 
 def _start_batch(repository: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    shielded = {**environment, **_shield(repository)}
+    emptied = dict.fromkeys(process_environment(), "")
+    shielded = {**emptied, **environment, **_shield(repository)}
     process = _git_command(repository).execute(
         ["git", "cat-file", "--batch"], istream=subprocess.PIPE, as_process=True, env=shielded
     )

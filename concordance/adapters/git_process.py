@@ -4,8 +4,8 @@ What belongs here: starting in a process group of its own, reading both outputs,
 may be written and held in memory, the end of the group. What doesn't belong here: anything about
 repositories, and what a failure means.
 
-GitPython's `kill_after_timeout` lists descendants and then signals them one by one, and is not
-applied to every command; a `git-remote-https` that slips through holds a connection for ever.
+A group is signalled as a whole: who lists descendants and signals them one by one may miss a
+`git-remote-https`, which then holds a connection for ever.
 """
 
 from __future__ import annotations

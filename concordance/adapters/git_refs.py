@@ -17,6 +17,7 @@ HEADS: Final = "refs/heads/"
 
 _SYMBOLIC: Final = "ref: "
 _BRANCHES_NAMED: Final = 5
+_LONGEST_NAME: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,14 @@ def choose_head(refs: Mapping[str, str], branch: str | None, url: str) -> Remote
     if branch in branches:
         return RemoteHead(branch, refs[HEADS + branch])
     branches.sort(key=lambda name: name != default)
-    named = ", ".join(branches[:_BRANCHES_NAMED]).encode("utf-8", "replace").decode()
+    named = ", ".join(map(_shown, branches[:_BRANCHES_NAMED]))
     gone = "the branch that HEAD points to" if branch is None else f"branch {branch!r}"
     raise BranchGone(
         f"{url}: {gone} does not exist", hint=f"Branches that do ({len(branches)} in all): {named}"
     )
+
+
+def _shown(name: str) -> str:
+    # A server may send any bytes as a name, and as many as it likes.
+    visible = "".join(character if character.isprintable() else "�" for character in name)
+    return visible[:_LONGEST_NAME]

@@ -20,7 +20,12 @@ def git_version(path: str) -> tuple[int, ...]:
         raise SourceError("there is no git on the path", hint="Install git 2.31 or newer")
     try:
         said = subprocess.run(  # noqa: S603 - found on the user's own path, no shell
-            [program, "--version"], capture_output=True, text=True, check=True, timeout=10
+            [program, "--version"],
+            env={"PATH": path, "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise SourceError(f"git does not run: {error}", hint="Install git 2.31 or newer") from error

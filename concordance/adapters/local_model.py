@@ -130,7 +130,7 @@ class LocalEmbedder:
         self._encoder: _Encoder | None = None
         self._pool: ThreadPoolExecutor | None = None
 
-    def space(self) -> VectorSpace:
+    def space(self, *, anew: bool = False) -> VectorSpace:  # noqa: ARG002 - pinned by its hash
         """Give the space of the model's vectors, after its files were checked.
 
         Raises:

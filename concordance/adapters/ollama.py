@@ -5,7 +5,7 @@ that spoils a batch. Trying a whole call again later is the caller's work.
 
 A failure is one of two kinds. Either it says something about the server (refused, reset, timed out,
 429, no such model, credentials wanted), and then the call ends at once. Or it may be the fault of
-one text (400, 500, vectors that can't be used), and then it is a `_Doubt`: the batch is halved to
+one text (400, 500, vectors that can't be used), and then it is a `Doubt`: the batch is halved to
 find that text, after one harmless text has shown that the server still works.
 """
 
@@ -14,23 +14,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from email.utils import parsedate_to_datetime
+from typing import TypeVar
 
-import httpx
-import ollama
-
-from concordance.adapters.clock import utc_now
+from concordance.adapters.answers import DEADLINE, provider_words
 from concordance.adapters.embedding import MAX_DIMENSIONS, TextFailure, Vector, within_deadline
-from concordance.adapters.ollama_client import DEADLINE, open_client
+from concordance.adapters.ollama_client import open_client
+from concordance.adapters.ollama_failures import FAILURES, Doubt, sort_failure
 from concordance.errors import (
     BadEmbedding,
     DimensionsUnsupported,
+    ModelChanged,
     ModelMissing,
-    ProviderBusy,
     ProviderError,
     ProviderRefused,
-    ProviderTimeout,
-    ProviderUnavailable,
     TextRefused,
 )
 from concordance.indexing.batches import batch_ranges, halves
@@ -44,7 +40,8 @@ from concordance.indexing.vector_space import (
     pooled,
     unit_rows,
 )
-from concordance.text.scrubbing import Scrubber
+
+T = TypeVar("T")
 
 BATCH_TEXTS = 32
 BATCH_CHARACTERS = 48_000
@@ -57,32 +54,13 @@ PROBE_AFTER = 8
 SMALLEST_PIECE = 128
 """Characters below which a refused text is not cut further: every model reads that many."""
 
-MAX_REASON = 500
 EMPTY = "the text is empty"
 
-_ABOUT_THE_SERVER = frozenset({408, 425, 499, 502, 503, 504})
-_CREDENTIALS_WANTED = frozenset({401, 403, 407})
+LISTING_SECONDS = 10.0
+"""How long a server may take to list its models, which it does without loading one."""
 
-# What ollama.Client lets out: its own error for a status, ConnectionError where no connection came
-# about, httpx's own errors for all that breaks later, ValueError and TypeError for a body that is
-# no JSON or not of the documented shape, AttributeError for an error body that is no JSON object.
-_FAILURES = (
-    ollama.ResponseError,
-    ConnectionError,
-    httpx.HTTPError,
-    ValueError,
-    TypeError,
-    AttributeError,
-)
-
-
-class _Doubt(Exception):
-    """A failure that may be one text's fault; `error` is what it is if all texts share it."""
-
-    def __init__(self, error: ProviderError, reason: str) -> None:
-        super().__init__(error)
-        self.error = error
-        self.reason = reason
+GRACE_SECONDS = 0.5
+"""How much longer than its deadline a request is waited for: it ends itself, but for its head."""
 
 
 class OllamaEmbedder:
@@ -102,12 +80,15 @@ class OllamaEmbedder:
         self._model = canonical_name(model)
         self.model = f"ollama/{self._model}"
         self._url = url
+        self._seconds = timeout_seconds
         self._client = open_client(url, timeout_seconds)
         self._lock = threading.Lock()
         self._space: VectorSpace | None = None
 
-    def space(self) -> VectorSpace:
+    def space(self, *, anew: bool = False) -> VectorSpace:
         """Ask the server once for the model's digest and width; two requests, then none.
+
+        With `anew`, one request more looks whether the name still means that model.
 
         Raises:
             ModelMissing: The server is there, the model is not.
@@ -115,9 +96,12 @@ class OllamaEmbedder:
             DimensionsUnsupported: The vectors are wider than the index can hold.
         """
         with self._lock:
-            if self._space is None:
-                self._space = self._ask_for_space()
-            return self._space
+            known = self._space
+            if known is None or (anew and self._listed() != known.digest):
+                # Should it fail now, the old one counts no more.
+                self._space = None
+                self._space = known = self._ask_for_space()
+            return known
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector | TextFailure]:
         """Embed passages in batches, in their order; each gets a vector or a reason.
@@ -126,28 +110,33 @@ class OllamaEmbedder:
             ProviderUnavailable: The server is down; the same call may be made again.
             ProviderRefused: The server refuses even a harmless text.
             ModelMissing: The model was removed.
+            ModelChanged: Another model has the name now; no vector of either is given.
             BadEmbedding: Even a harmless text gets no usable vector.
         """
         space = self.space()
         places = [place for place, text in enumerate(texts) if text.strip()]
         readable = [encodable(texts[place]) for place in places]
-        lengths = [len(space.document_prefix) + len(text) for text in readable]
-        search = _CulpritSearch(self._request, space)
         found: list[Vector | TextFailure] = []
-        for batch in batch_ranges(lengths, max_texts=BATCH_TEXTS, max_characters=BATCH_CHARACTERS):
-            found += search.embed(readable[batch.start : batch.stop])
+        if readable:
+            try:
+                found = self._embed(readable, space)
+            except BadEmbedding:
+                self._in_time(lambda: self._check_model(space), LISTING_SECONDS)
+                raise
+            self._in_time(lambda: self._check_model(space), LISTING_SECONDS)
         results: list[Vector | TextFailure] = [TextFailure(EMPTY)] * len(texts)
         for place, result in zip(places, found, strict=True):
             results[place] = result
         return results
 
     def embed_query(self, text: str, *, deadline_seconds: float) -> Vector:
-        """Embed one question within a deadline; one request.
+        """Embed one question within a deadline; one request, and one that asks of which model.
 
         Raises:
             ProviderTimeout: The deadline passed.
             ProviderUnavailable: The server is down.
             ModelMissing: The server is there, the model is not.
+            ModelChanged: Another model has the name now.
             TextRefused: The model can't take this text.
             BadEmbedding: The answer was no usable vector.
         """
@@ -159,13 +148,21 @@ class OllamaEmbedder:
         def ask() -> Vector:
             # Set in this thread only: every request made in it is given the time that is left.
             DEADLINE.set(deadline)
-            width = None if self._space is None else self._space.dimensions
-            row: Vector = unit_rows(self._request([prefix + encodable(text)], width))[0]
+            space = self._space
+            width = None if space is None else space.dimensions
+            try:
+                rows = self._request([prefix + encodable(text)], width)
+            except Doubt as doubt:
+                if isinstance(doubt.error, BadEmbedding):
+                    self._check_model(space)
+                raise
+            self._check_model(space)
+            row: Vector = unit_rows(rows)[0]
             return row
 
         try:
             return within_deadline(deadline_seconds, ask)
-        except _Doubt as doubt:
+        except Doubt as doubt:
             if isinstance(doubt.error, ProviderRefused):
                 raise TextRefused(doubt.reason) from doubt
             raise doubt.error from doubt
@@ -174,11 +171,20 @@ class OllamaEmbedder:
         """Close the connections."""
         self._client.close()  # type: ignore[no-untyped-call]
 
+    def _embed(self, texts: Sequence[str], space: VectorSpace) -> list[Vector | TextFailure]:
+        """Texts that hold something, in batches."""
+        lengths = [len(space.document_prefix) + len(text) for text in texts]
+        search = _CulpritSearch(self._request_in_time, space)
+        found: list[Vector | TextFailure] = []
+        for batch in batch_ranges(lengths, max_texts=BATCH_TEXTS, max_characters=BATCH_CHARACTERS):
+            found += search.embed(texts[batch.start : batch.stop])
+        return found
+
     def _ask_for_space(self) -> VectorSpace:
-        digest = self._digest()
+        digest = self._listed()
         try:
-            dimensions = self._request([PROBE], None).shape[1]
-        except _Doubt as doubt:
+            dimensions = self._request_in_time([PROBE], None).shape[1]
+        except Doubt as doubt:
             raise doubt.error from doubt
         if dimensions > MAX_DIMENSIONS:
             raise DimensionsUnsupported(
@@ -196,16 +202,32 @@ class OllamaEmbedder:
             chunk_text_version=CHUNK_TEXT_VERSION,
         )
 
+    def _check_model(self, space: VectorSpace | None) -> None:
+        """Make sure that the name still means the model of a space, now that it has answered.
+
+        Raises:
+            ModelChanged: It does not; the next question for the space is asked anew.
+        """
+        if space is None or self._digest() == space.digest:
+            return
+        # Not under its lock, which another thread may hold for as long as the server takes.
+        if self._space is space:
+            self._space = None
+        raise ModelChanged(f"{self.name} means another model than a moment ago")
+
+    def _listed(self) -> str:
+        return self._in_time(self._digest, LISTING_SECONDS)
+
     def _digest(self) -> str:
         try:
             models = self._client.list().models
-        except _FAILURES as failure:
+        except FAILURES as failure:
             error = self._sorted(failure)
             if isinstance(error, ModelMissing):
                 raise ProviderRefused(
                     f"there is no Ollama server at {self._url}", hint="Check ollama_url"
                 ) from failure
-            raise (error.error if isinstance(error, _Doubt) else error) from failure
+            raise (error.error if isinstance(error, Doubt) else error) from failure
         for model in models:
             if model.model and model.digest and canonical_name(model.model) == self._model:
                 return model.digest
@@ -218,47 +240,46 @@ class OllamaEmbedder:
             answer = self._client.embed(
                 model=self._model, input=inputs, truncate=False, keep_alive=KEEP_ALIVE
             )
-        except _FAILURES as failure:
+        except FAILURES as failure:
             raise self._sorted(failure) from failure
+        # A server in between may choose another model; its vectors mean something else.
+        if answer.model and _folded(answer.model) != _folded(self._model):
+            reason = f"the answer is of the model {provider_words(answer.model)!r}"
+            raise Doubt(BadEmbedding(f"Ollama at {self._url}: {reason}"), reason)
         try:
             return check_vectors(answer.embeddings, expected=len(inputs), dimensions=dimensions)
         except BadEmbedding as error:
-            raise _Doubt(error, error.message) from error
+            raise Doubt(error, error.message) from error
 
-    def _sorted(self, failure: Exception) -> ProviderError | _Doubt:
-        """Sort a failure of the client by its type and status."""
-        where = f"Ollama at {self._url}"
-        if isinstance(failure, httpx.TimeoutException):
-            return ProviderTimeout(f"{where} did not answer in time")
-        if isinstance(failure, ConnectionError | httpx.HTTPError):
-            return ProviderUnavailable(f"{where} can't be reached", hint="Start it: ollama serve")
-        response = _response_behind(failure)
-        if response is None:
-            reason = "the answer is not one that Ollama gives"
-            return _Doubt(ProviderUnavailable(f"{where}: {reason}"), reason)
-        words = _words_of(failure, response)
-        return self._by_status(response, f"{where} answered {response.status_code}: {words}", words)
+    def _request_in_time(self, inputs: Sequence[str], dimensions: int | None) -> Matrix:
+        return self._in_time(lambda: self._request(inputs, dimensions))
 
-    def _by_status(
-        self, response: httpx.Response, message: str, words: str
-    ) -> ProviderError | _Doubt:
-        status = response.status_code
-        if status == httpx.codes.NOT_FOUND:
-            return self._missing()
-        if status == httpx.codes.TOO_MANY_REQUESTS:
-            return ProviderBusy(message, retry_after=_retry_after(response))
-        if status in _ABOUT_THE_SERVER:
-            return ProviderUnavailable(message)
-        if status in _CREDENTIALS_WANTED or status < httpx.codes.BAD_REQUEST:
-            return ProviderRefused(message, hint="Check ollama_url; redirects are not followed")
-        if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-            return _Doubt(ProviderUnavailable(message), words)
-        return _Doubt(ProviderRefused(message), words)
+    def _in_time(self, ask: Callable[[], T], most: float | None = None) -> T:
+        """Ask something of the server, within the time that a request for passages may take.
 
-    def _missing(self) -> ModelMissing:
+        With `most` it may take no longer than so many seconds, either.
+
+        Raises:
+            ProviderTimeout: It took longer, though each part of it came in time.
+        """
+        seconds = self._seconds if most is None else min(self._seconds, most)
+        deadline = time.monotonic() + seconds
+
+        def asked() -> T:
+            DEADLINE.set(deadline)
+            return ask()
+
+        return within_deadline(seconds + GRACE_SECONDS, asked)
+
+    def _sorted(self, failure: Exception) -> ProviderError | Doubt:
+        return sort_failure(failure, f"Ollama at {self._url}", self._missing)
+
+    def _missing(self, words: str | None = None) -> ModelMissing:
         model = self.name.removeprefix("ollama/")
+        said = f": {words}" if words else ""
         return ModelMissing(
-            f"Ollama at {self._url} has no model {model!r}", hint=f"Get it: ollama pull {model}"
+            f"Ollama at {self._url} has no model {model!r}{said}",
+            hint=f"Get it: ollama pull {model}",
         )
 
 
@@ -281,13 +302,13 @@ class _CulpritSearch:
         """Embed texts together, and in ever smaller groups where that fails."""
         try:
             return list(unit_rows(self._ask(texts)))
-        except _Doubt as doubt:
+        except Doubt as doubt:
             if len(texts) == 1:
                 return [self._embed_in_pieces(texts[0], doubt)]
         middle = len(texts) // 2
         return self.embed(texts[:middle]) + self.embed(texts[middle:])
 
-    def _embed_in_pieces(self, text: str, doubt: _Doubt) -> Vector | TextFailure:
+    def _embed_in_pieces(self, text: str, doubt: Doubt) -> Vector | TextFailure:
         """Cut a refused text into 2, 4, 8 … pieces, one request for each try, and pool them."""
         pieces = [text]
         while isinstance(doubt.error, ProviderRefused):
@@ -296,7 +317,7 @@ class _CulpritSearch:
                 break
             try:
                 rows = self._ask(pieces)
-            except _Doubt as next_doubt:
+            except Doubt as next_doubt:
                 doubt = next_doubt
             else:
                 return _pooled(rows, pieces)
@@ -306,7 +327,7 @@ class _CulpritSearch:
         prefix = self._space.document_prefix
         try:
             rows = self._request([prefix + text for text in texts], self._space.dimensions)
-        except _Doubt:
+        except Doubt:
             self._failures_in_a_row += 1
             if not self._probed or self._failures_in_a_row >= PROBE_AFTER:
                 self._probe()
@@ -318,7 +339,7 @@ class _CulpritSearch:
         """End the call if not even a harmless text can be embedded."""
         try:
             self._request([PROBE], self._space.dimensions)
-        except _Doubt as doubt:
+        except Doubt as doubt:
             raise doubt.error from doubt
         self._probed = True
         self._failures_in_a_row = 0
@@ -329,28 +350,8 @@ def canonical_name(model: str) -> str:
     return model if ":" in model.rsplit("/", 1)[-1] else f"{model}:latest"
 
 
-def _response_behind(failure: Exception) -> httpx.Response | None:
-    # The client raises its error while it handles httpx's, which Python keeps as the context; only
-    # there are the headers, and the status where the error's own body could not be read.
-    context = failure.__context__
-    return context.response if isinstance(context, httpx.HTTPStatusError) else None
-
-
-def _words_of(failure: Exception, response: httpx.Response) -> str:
-    raw = str(failure.error if isinstance(failure, ollama.ResponseError) else response.text).strip()
-    return Scrubber().text(raw or f"status {response.status_code} without a reason")[:MAX_REASON]
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    """Read Retry-After, which holds either seconds or a date; seconds from now, or None."""
-    value = response.headers.get("retry-after", "")
-    if value.isdecimal():
-        return float(value)
-    try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (date - utc_now()).total_seconds()) if date.tzinfo else None
+def _folded(model: str) -> str:
+    return canonical_name(model).casefold()
 
 
 def _pooled(rows: Matrix, pieces: Sequence[str]) -> Vector | TextFailure:

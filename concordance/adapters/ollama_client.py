@@ -6,19 +6,16 @@ What belongs here: the client alone. What is asked of it is `concordance.adapter
 from __future__ import annotations
 
 import time
-from contextvars import ContextVar
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import httpx
 import ollama
 
+from concordance.adapters.answers import DEADLINE, PLAIN, limit_answer
 from concordance.errors import SettingsError
 
 CONNECT_SECONDS = 10.0
-
-DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
-"""When the request that is being made has to end, by the monotonic clock; None without one."""
 
 
 def open_client(url: str, timeout_seconds: float) -> ollama.Client:
@@ -41,7 +38,8 @@ def open_client(url: str, timeout_seconds: float) -> ollama.Client:
             # httpx takes HTTP_PROXY and ALL_PROXY for loopback addresses too, unless NO_PROXY
             # names them; a proxy can't reach this machine's loopback. Elsewhere one may be needed.
             trust_env=not _is_loopback(parts.hostname),
-            event_hooks={"request": [_keep_deadline]},
+            headers=PLAIN,
+            event_hooks={"request": [_keep_deadline], "response": [limit_answer]},
         )
     except (ValueError, httpx.InvalidURL) as error:
         raise SettingsError(f"ollama_url is no web address: {url!r}") from error
@@ -51,7 +49,8 @@ def _keep_deadline(request: httpx.Request) -> None:
     deadline = DEADLINE.get()
     if deadline is not None:
         left = max(deadline - time.monotonic(), 0.001)
-        request.extensions["timeout"] = httpx.Timeout(left).as_dict()
+        timeout = httpx.Timeout(left, connect=min(CONNECT_SECONDS, left))
+        request.extensions["timeout"] = timeout.as_dict()
 
 
 def _is_loopback(host: str) -> bool:

@@ -25,6 +25,7 @@ from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 
+from concordance.adapters.environment import program_environment
 from concordance.errors import OrchestrationError
 
 START_SECONDS = 90.0
@@ -76,9 +77,11 @@ class PrefectServer:
         self._state = self._folder / "server.json"
         self._alive = self._folder / "server.alive"
         self._port = self._folder / "server.port"
-        self._environment = dict(environment) | PREFECT_VARIABLES
+        self._environment = program_environment(environment) | PREFECT_VARIABLES
         self._environment["PREFECT_HOME"] = str(self._folder)
-        self._environment.pop("PREFECT_API_URL", None)
+        # It is asked, and asks nobody.
+        for name in ("PREFECT_API_URL", "PREFECT_API_KEY"):
+            self._environment.pop(name, None)
 
     @property
     def folder(self) -> Path:

@@ -17,7 +17,11 @@ from cyclopts import App
 from rich.console import Console
 from rich.text import Text
 
-from concordance.adapters.environment import force_process_variables, process_environment
+from concordance.adapters.environment import (
+    force_process_variables,
+    git_environment,
+    process_environment,
+)
 from concordance.cli import running
 from concordance.cli.asking import search
 from concordance.cli.orchestration import project_root
@@ -131,9 +135,10 @@ def write_activate(folder: Path, api: str) -> None:
 
 
 def _git(repository: Path, *arguments: str) -> str:
-    # GIT_DIR and its like would send these commands into another repository.
-    inherited = {k: v for k, v in process_environment().items() if not k.startswith("GIT_")}
-    environment = inherited | {"GIT_CONFIG_NOSYSTEM": "1"} | _COMMITTED
+    # GIT_DIR and its like would send these commands into another repository; tokens aren't theirs.
+    mine = process_environment()
+    environment = git_environment(mine) | {"HOME": mine.get("HOME", "/")} | _COMMITTED
+    environment["GIT_CONFIG_NOSYSTEM"] = "1"
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments, no shell
             ["git", "-c", "commit.gpgsign=false", *arguments],  # noqa: S607 - the user's own git

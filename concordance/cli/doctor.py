@@ -19,7 +19,7 @@ from concordance.adapters.postgres.calibrations import list_calibrations
 from concordance.adapters.postgres.database import Database, ServerFacts
 from concordance.adapters.postgres.tenants import find_reader
 from concordance.adapters.prefect_server import PrefectServer, is_healthy
-from concordance.cli.orchestration import without_user
+from concordance.cli.orchestration import given_api
 from concordance.cli.printing import print_json, safe
 from concordance.cli.running import Json
 from concordance.errors import ConcordanceError
@@ -80,7 +80,7 @@ def _examine() -> Iterator[Finding]:
     embedding, model = _embedding(configuration.settings)
     yield from _postgres(configuration.settings, model)
     yield embedding
-    yield _prefect(configuration.settings, environ)
+    yield _tried("prefect", lambda: _prefect(configuration.settings, environ))
 
 
 def _tried(name: str, look: Callable[[], Finding]) -> Finding:
@@ -183,12 +183,12 @@ def _embedding(settings: Settings) -> tuple[Finding, Model | None]:
 
 
 def _prefect(settings: Settings, environ: dict[str, str]) -> Finding:
-    given = environ.get("PREFECT_API_URL")
+    given = given_api(environ)
     own = PrefectServer(settings.home, environ)
     if given and not own.owns(given):
         good = is_healthy(given)
         mend = None if good else "start that server, or unset PREFECT_API_URL"
-        return Finding("prefect", good=good, found=without_user(given), mend=mend)
+        return Finding("prefect", good=good, found=given, mend=mend)
     found = own.find()
     if found is None:
         return Finding("prefect", good=True, found="not running; started by the first run")

@@ -7,17 +7,20 @@ settings at that moment. This is the one place of the package that reaches for `
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from concordance.adapters.environment import (
+    PROXY_VARIABLES,
     force_process_variables,
     process_environment,
+    program_environment,
     set_process_variables,
 )
 from concordance.adapters.prefect_server import (
@@ -34,7 +37,7 @@ from concordance.cli.watching import (
     Watched,
     lost,
 )
-from concordance.errors import OrchestrationError, ServerLost
+from concordance.errors import OrchestrationError, ServerLost, SettingsError
 from concordance.models import Scope
 from concordance.settings import Configuration
 
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import State
 
 WORK_POOL = "concordance"
+_PLACES = ("CONCORDANCE_ROOT", "CONCORDANCE_HOME", "CONCORDANCE_PROJECTS_FILE")
 DEPLOYMENTS = Path("deployments") / "prefect.yaml"
 
 
@@ -55,17 +59,18 @@ def connect(
 
     Raises:
         OrchestrationError: The server given does not answer, or ours does not start.
+        SettingsError: The address given holds user information.
     """
     environ = process_environment()
     home = configuration.settings.home
     server = PrefectServer(home, environ)
-    given = environ.get("PREFECT_API_URL")
+    given = given_api(environ)
     if given and server.owns(given):
         given = None
     if given:
         if not is_healthy(given):
             raise OrchestrationError(
-                f"the Prefect API at {without_user(given)} does not answer",
+                f"the Prefect API at {given} does not answer",
                 hint="Start it, or unset PREFECT_API_URL to use one of this user's own",
             )
         found = Connection(given, lambda: is_healthy(given), PATIENCE_SECONDS)
@@ -83,11 +88,19 @@ def connect(
     return found
 
 
-def without_user(url: str) -> str:
-    """An address without the user information that it may hold."""
-    scheme, separator, rest = url.partition("://")
-    server, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{server.rpartition('@')[2]}{slash}{path}"
+def given_api(environ: Mapping[str, str]) -> str | None:
+    """The address in `PREFECT_API_URL`, which is shown, logged and written to files.
+
+    Raises:
+        SettingsError: It holds user information.
+    """
+    given = environ.get("PREFECT_API_URL")
+    if given and "@" in re.split(r"[/?#\\]", given.partition("://")[2], maxsplit=1)[0]:
+        raise SettingsError(
+            "PREFECT_API_URL holds user information, which would be shown and stored with it",
+            hint="Take it out, and set PREFECT_API_AUTH_STRING to user:password instead",
+        )
+    return given
 
 
 def run_reindex(
@@ -216,7 +229,7 @@ def _prefect(root: Path, *arguments: str) -> None:
     done = subprocess.run(  # noqa: S603 - our own program, no shell
         _command(*arguments),
         cwd=root,
-        env=process_environment(),
+        env=program_environment(process_environment(), *PROXY_VARIABLES, *_PLACES),
         capture_output=True,
         text=True,
         check=False,

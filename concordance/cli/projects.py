@@ -93,23 +93,24 @@ def add(  # noqa: PLR0913 - one parameter an option
         raise ProjectsFileError("a token lies in one place: give --token-env or --secret-block")
     entry: dict[str, Any] = {"slug": slug}
     is_path = "://" not in location and not _looks_like_ssh(location)
-    if is_path and "file" not in _allowed_schemes():
-        raise ProjectsFileError(
-            f"'{location}' lies on this machine, and projects there are not allowed yet",
-            hint="Write this into projects.toml first: [settings] and, below it, "
-            'allowed_schemes = ["https", "ssh", "file"]',
-        )
     entry["path" if is_path else "url"] = location
     if branch:
         entry["branch"] = branch
     if language != "english":
         entry["language"] = language
+    # First of all, as what is refused here may hold a token, and is not repeated.
     try:
         Project.model_validate(entry)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         message = fault["msg"].removeprefix("Value error, ")
         raise ProjectsFileError(f"{'.'.join(map(str, fault['loc']))}: {message}") from None
+    if is_path and "file" not in _allowed_schemes():
+        raise ProjectsFileError(
+            f"'{location}' lies on this machine, and projects there are not allowed yet",
+            hint="Write this into projects.toml first: [settings] and, below it, "
+            'allowed_schemes = ["https", "ssh", "file"]',
+        )
     lines = ["[[projects]]", *(f"{key} = {_toml(value)}" for key, value in entry.items())]
     if token_env or secret_block:
         name, value = ("env", token_env) if token_env else ("secret_block", secret_block)

@@ -6,7 +6,7 @@ task returned, so that no failure can hide behind another, or behind a value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,39 +37,28 @@ class Verdict:
 
 
 def judge_run(slugs: Sequence[str], coverage: Sequence[ScopeCoverage]) -> Verdict:
-    """The outcome for these projects; one that has no coverage at all has failed."""
+    """The outcome for these projects; whatever fell short is named, whatever else did.
+
+    Args:
+        slugs: The projects that were to be brought up to date; without coverage one has failed.
+        coverage: What is counted of them now.
+    """
     by_project: dict[str, list[ScopeCoverage]] = {slug: [] for slug in slugs}
     for scope in coverage:
         if scope.project in by_project:
             by_project[scope.project].append(scope)
-    failed = {slug: _failure(scopes) for slug, scopes in by_project.items()}
-    broken = [f"{slug} ({why})" for slug, why in failed.items() if why is not None]
-    if broken:
-        return Verdict(
-            Outcome.FAILED,
-            f"{len(broken)} of {counted(len(slugs), 'project')} failed: {'; '.join(broken)}",
-        )
     every = [scope for scopes in by_project.values() for scope in scopes]
-    waiting = [s for s in every if s.chunks - s.chunks_with_vector - s.chunks_refused > 0]
-    if waiting:
-        missing = sum(s.chunks - s.chunks_with_vector - s.chunks_refused for s in waiting)
-        names = ", ".join(sorted({s.project for s in waiting}))
-        return Verdict(
-            Outcome.LEXICAL_ONLY,
-            f"{counted(missing, 'chunk')} {agreeing(missing, 'waits', 'wait')} for a vector, in "
-            f"{names}: {waiting[0].reason}",
-        )
-    unembedded = [s for s in every if s.embedding_error is not None and s.chunks]
-    if unembedded:
-        return Verdict(
-            Outcome.LEXICAL_ONLY,
-            "every chunk has a vector, but the provider fails, so questions are answered by words "
-            f"alone: {unembedded[0].embedding_error}",
-        )
-    flawed = [s for s in every if s.state is CoverageState.PARTIAL]
+    failed = _failed(by_project)
+    waiting = _waiting(every)
+    unembedded = [] if waiting else _unembedded(every)
+    flawed = _flawed(every, told="; ".join(waiting))
+    said = "; ".join([*failed, *waiting, *unembedded, *flawed])
+    if failed:
+        return Verdict(Outcome.FAILED, said)
+    if waiting or unembedded:
+        return Verdict(Outcome.LEXICAL_ONLY, said)
     if flawed:
-        names = "; ".join(f"{s.project} {s.scope}: {s.reason}" for s in flawed)
-        return Verdict(Outcome.FLAWED, f"all that can be indexed is; {names}")
+        return Verdict(Outcome.FLAWED, f"all that can be indexed is; {said}")
     chunks = sum(s.chunks for s in every)
     return Verdict(
         Outcome.COMPLETE,
@@ -94,17 +83,66 @@ def never_begun(
     found: dict[str, list[Scope]] = {}
     for scope in after:
         same = scope.last_attempt == attempts.get((scope.project, scope.scope))
-        if scope.project in slugs and same and _failure([scope]) is None:
+        if scope.project in slugs and same and not _has_failed(scope):
             found.setdefault(scope.project, []).append(scope.scope)
     return found
 
 
-def _failure(scopes: Sequence[ScopeCoverage]) -> str | None:
+def _failed(by_project: Mapping[str, Sequence[ScopeCoverage]]) -> list[str]:
+    why = {slug: _failures(scopes) for slug, scopes in by_project.items()}
+    broken = [f"{slug} ({said})" for slug, said in why.items() if said is not None]
+    if not broken:
+        return []
+    return [f"{len(broken)} of {counted(len(why), 'project')} failed: {'; '.join(broken)}"]
+
+
+def _failures(scopes: Sequence[ScopeCoverage]) -> str | None:
+    """Why a project failed: each reason once, with the scopes that have it."""
     if not scopes:
         return "never indexed"
-    for scope in scopes:
-        if scope.state in (CoverageState.FAILED, CoverageState.STALE):
-            return f"{scope.scope}: {scope.reason}"
-        if scope.last_success is None:
-            return f"{scope.scope}: {scope.reason}"
-    return None
+    reasons: dict[str, list[str]] = {}
+    for scope in filter(_has_failed, scopes):
+        reasons.setdefault(scope.reason, []).append(scope.scope.value)
+    return "; ".join(f"{', '.join(of)}: {reason}" for reason, of in reasons.items()) or None
+
+
+def _has_failed(scope: ScopeCoverage) -> bool:
+    old = scope.state in (CoverageState.FAILED, CoverageState.STALE)
+    return old or scope.last_success is None
+
+
+def _missing(scope: ScopeCoverage) -> int:
+    return scope.chunks - scope.chunks_with_vector - scope.chunks_refused
+
+
+def _waiting(every: Sequence[ScopeCoverage]) -> list[str]:
+    waiting = [s for s in every if _missing(s) > 0]
+    if not waiting:
+        return []
+    total = sum(map(_missing, waiting))
+    names = ", ".join(sorted({s.project for s in waiting}))
+    # Without the provider's words only numbers are left, of which the first stand for all.
+    errors = dict.fromkeys(s.embedding_error for s in waiting if s.embedding_error is not None)
+    reasons = "; ".join(errors) or waiting[0].reason
+    wait = f"{counted(total, 'chunk')} {agreeing(total, 'waits', 'wait')} for a vector"
+    return [f"{wait}, in {names}: {reasons}"]
+
+
+def _unembedded(every: Sequence[ScopeCoverage]) -> list[str]:
+    errors = [s.embedding_error for s in every if s.embedding_error is not None and s.chunks]
+    if not errors:
+        return []
+    answered = "every chunk has a vector, but the provider fails, so questions are answered by"
+    return [f"{answered} words alone: {'; '.join(dict.fromkeys(errors))}"]
+
+
+def _flawed(every: Sequence[ScopeCoverage], told: str) -> list[str]:
+    """Scopes with what can't be indexed, but for those of which it was told already."""
+    return [
+        f"{s.project} {s.scope}: {s.reason}"
+        for s in every
+        if s.state is CoverageState.PARTIAL
+        and not _has_failed(s)
+        and (s.failed or s.chunks_refused or _missing(s) <= 0)
+        and s.reason not in told
+    ]

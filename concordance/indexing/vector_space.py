@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,10 @@ class VectorSpace:
         """Identify the space: sha256 over every field, as 64 hexadecimal digits."""
         canonical = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+    def named(self, model: str) -> VectorSpace:
+        """The same model under another name, which people may give it; its digest says which."""
+        return replace(self, model=model)
 
 
 def passage_text(

@@ -32,6 +32,31 @@ returning id
 -- in the order of their passages.
 select from embedding_backlog where model_id = %(model)s order by content_hash for update
 
+-- name: adopt_vectors
+-- For a space that became active: a model that was called otherwise before gave these vectors. What
+-- a run is writing is passed over, and queued.
+insert into embeddings (model_id, chunk_id, tenant_id, project_id, scope, content_hash, embedding)
+select %(model)s, k.id, k.tenant_id, k.project_id, d.scope, k.content_hash, e.embedding
+from chunks k
+join documents d on d.id = k.document_id
+cross join lateral (
+    select x.embedding
+    from embedding_models n
+    join embedding_models m on m.tenant_id = n.tenant_id and m.id <> n.id
+        and m.provider = n.provider and m.digest = n.digest and m.dimensions = n.dimensions
+        and m.document_prefix = n.document_prefix
+        and m.chunk_text_version = n.chunk_text_version
+    join embeddings x on x.model_id = m.id and x.chunk_id = k.id
+        and x.content_hash = k.content_hash
+    where n.id = %(model)s
+    order by m.id limit 1
+) e
+where k.tenant_id = %(tenant)s
+  and not exists (select from embeddings y where y.model_id = %(model)s and y.chunk_id = k.id)
+order by k.id
+for key share of k skip locked
+on conflict (model_id, chunk_id) do nothing
+
 -- name: queue_missing
 -- For a space that became active: every text of the tenant that has no vector in it.
 insert into embedding_backlog (tenant_id, model_id, content_hash)

@@ -17,7 +17,7 @@ from flows.reindex import reindex
 from flows.reindex_project import reindex_project
 from tasks import embedding, indexing, retrying, shared
 from tests.conftest import IndexMaker
-from tests.fake_ollama import FakeOllama
+from tests.fake_ollama import FakeOllama, Fault
 from tests.sources import GitSource, event, write_log
 
 DOC = "# Guide\n\nRetry the clone with exponential backoff.\n"
@@ -182,6 +182,60 @@ def test_after_a_rule_changed_no_run_but_the_next_one_says_complete(
     assert states("a")["docs"] is CoverageState.STALE
     done = run()
     assert (done.name, states("a")["docs"]) == ("Completed", CoverageState.COMPLETE)
+
+
+def test_all_that_failed_in_one_run_is_named_each_with_its_own_reason(
+    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
+) -> None:
+    for name in ("embeds-not", "silent", "good"):
+        GitSource.make(tmp_path / name, {"docs/a.md": f"# {name}\n\nAbout {name}.\n"})
+    adopt(
+        make_index,
+        Project(slug="lost", path=tmp_path / "nowhere"),
+        Project(
+            slug="silent",
+            path=tmp_path / "silent",
+            sessions=(SessionSource(path=tmp_path / "no-logs"),),
+        ),
+        Project(slug="embeds-not", path=tmp_path / "embeds-not"),
+        Project(slug="good", path=tmp_path / "good"),
+    )
+    provider.rule = lambda asked: (
+        Fault.status(503, "overloaded by embeds-not")
+        if any("embeds-not" in text for text in asked.inputs)
+        else None
+    )
+    state = run()
+    assert state.is_failed()
+    message = state.message or ""
+    assert message.startswith("2 of 4 projects failed: lost (docs, adr: ")
+    assert "does not appear to be a git repository" in message or "nowhere" in message
+    assert "; silent (session: " in message
+    assert "no-logs" in message
+    waiting = message.partition(" for a vector, in ")[2]
+    assert "embeds-not" in waiting.partition(":")[0]
+    assert waiting.endswith("answered 503: overloaded by embeds-not")
+    (docs,) = [c for c in shared.shared_index().coverage(["embeds-not"]) if c.scope is Scope.DOCS]
+    assert "overloaded by embeds-not" in (docs.embedding_error or ""), "and it is kept"
+
+
+def test_a_dead_provider_costs_a_run_of_many_projects_a_few_requests(
+    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
+) -> None:
+    projects = [Project(slug=f"p{n}", path=tmp_path / f"p{n}") for n in range(3)]
+    for number, project in enumerate(projects):
+        parts = "".join(f"## Part {n}\n\nText {n} of {number}.\n\n" for n in range(40))
+        GitSource.make(tmp_path / project.slug, {"docs/a.md": parts})
+    adopt(make_index, *projects)
+    provider.rule = lambda asked: (
+        Fault.status(503, "overloaded") if any("Text" in text for text in asked.inputs) else None
+    )
+    state = run()
+    assert state.name == "LexicalOnly"
+    assert (state.message or "").startswith("120 chunks wait for a vector, in p0, p1, p2: ")
+    assert (state.message or "").endswith("answered 503: overloaded")
+    assert sum(any("Text" in text for text in asked.inputs) for asked in provider.embeds) <= 6
+    assert len(provider.paths) <= 20
 
 
 def test_a_missing_model_is_named_once_and_words_are_indexed_all_the_same(

@@ -65,8 +65,9 @@ def document(
     )
 
 
-def space(model: str = "m", *, digest: str = "1", dimensions: int = 8) -> VectorSpace:
-    return VectorSpace("fake", model, digest, dimensions, "", "", 1)
+def space(model: str = "m", *, digest: str | None = None, dimensions: int = 8) -> VectorSpace:
+    """The space of a model; two models are not the same one, unless they are given one digest."""
+    return VectorSpace("fake", model, digest or f"1 of {model}", dimensions, "", "", 1)
 
 
 def vector_of(text: str | bytes, salt: str = "", dimensions: int = 8) -> NDArray[np.float32]:

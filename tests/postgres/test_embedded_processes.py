@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from pathlib import Path
+
+import pytest
 
 from tests.postgres.place import Place, eventually, execute, finish, kill, line_of, postmaster
 
@@ -19,6 +22,18 @@ def test_the_last_process_stops_it(place: Place) -> None:
     assert execute(url, "select 1") == "1"
     finish(second)
     assert not place.server().status().running
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+def test_its_processes_see_no_variable_of_ours(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READ_TOKEN", "planted-secret")
+    with place.server():
+        pid = postmaster(place)
+        held = Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"PGDATA=" in held
+        assert b"planted-secret" not in held
 
 
 def test_a_killed_process_is_no_user_any_more(place: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,24 @@ def test_another_model_of_the_same_width_has_no_vector_until_it_is_filled(covere
 def test_another_digest_is_another_space(covered: Shelf) -> None:
     newer = covered.activate(space(digest="2"))
     assert covered.fill(newer) == ["one", "three", "two"]
+
+
+def test_another_name_of_the_same_model_takes_its_vectors_over(covered: Shelf) -> None:
+    before = [row.vector for row in covered.rows()]
+    alias = covered.activate(space("alias", digest=space().digest))
+    assert _docs(covered) == ("complete", 3, 3), "counted in the same transaction"
+    assert covered.backlog() == []
+    assert [row.vector for row in covered.rows()] == before
+    covered.write(document("docs/a.md", "one", "four"))
+    assert covered.fill(alias) == ["four"]
+
+
+def test_another_width_or_prefix_of_the_same_digest_takes_nothing_over(covered: Shelf) -> None:
+    wider = space("wider", digest=space().digest, dimensions=16)
+    covered.activate(wider)
+    assert _docs(covered) == ("lexical_only", 3, 0)
+    covered.activate(replace(space("alias", digest=space().digest), document_prefix="passage: "))
+    assert _docs(covered) == ("lexical_only", 3, 0)
 
 
 def test_switching_back_makes_only_the_vectors_of_what_came_meanwhile(covered: Shelf) -> None:

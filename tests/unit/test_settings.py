@@ -151,9 +151,26 @@ def test_pages_and_providers_hold_no_user_information(rest: str) -> None:
         for message in (
             refusal(Project, slug="a", path="/r", web_url=f"{scheme}://{rest}"),
             refusal(Settings, home="/h", ollama_url=f"{scheme}://{rest}"),
+            refusal(Settings, home="/h", reranker_url=f"{scheme}://{rest}"),
         ):
             assert "user information" in message
             assert TOKEN not in message
+
+
+@pytest.mark.parametrize("rest", [f"example.org/?key={TOKEN}", f"example.org/x#{TOKEN}"])
+def test_pages_and_providers_hold_no_query(rest: str) -> None:
+    for message in (
+        refusal(Project, slug="a", path="/r", web_url=f"https://{rest}"),
+        refusal(Settings, home="/h", ollama_url=f"https://{rest}"),
+        refusal(Settings, home="/h", reranker_url=f"https://{rest}"),
+    ):
+        assert "a query or a fragment" in message
+        assert TOKEN not in message
+
+
+@pytest.mark.parametrize("rest", ["example.org/a b", "example.org/\x1b[2J", "exa\nmple.org"])
+def test_pages_and_providers_hold_no_control_character(rest: str) -> None:
+    assert "control character" in refusal(Settings, home="/h", reranker_url=f"https://{rest}")
 
 
 # --- credentials -----------------------------------------------------------------------------

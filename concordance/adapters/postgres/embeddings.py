@@ -108,6 +108,7 @@ def activate_space(
     """Make `space` the one that is filled and searched; queue every text that lacks a vector in it.
 
     The space that was active before is retired: its vectors stay, and are never compared with.
+    Vectors of the same model under another name are taken over.
     Coverage is counted anew in the same transaction, as it speaks of the active space.
     """
     stored = active_space(database, tenant)
@@ -140,6 +141,7 @@ def _activate(
         model = fetch_value(connection, ask["activate"], key)
         if model is not None:
             connection.execute(ask["lock_backlog"], {"model": model})
+            connection.execute(ask["adopt_vectors"], {"tenant": tenant, "model": model})
             connection.execute(ask["queue_missing"], {"tenant": tenant, "model": model})
             recount_all(connection, tenant, now=now, rules=rules)
         found = active_space_in(connection, tenant)

@@ -50,8 +50,16 @@ def warm(fake: FakeOllama, embedder: OllamaEmbedder) -> None:
 @pytest.mark.parametrize("place", [0, 4, 31])
 @pytest.mark.parametrize(
     "fault",
-    [Fault.nan_error(), Fault.zeros(), Fault.nans(), Fault.fewer(), Fault.narrower()],
-    ids=["nan-500", "zeros", "nans", "fewer", "narrower"],
+    [
+        Fault.nan_error(),
+        Fault.zeros(),
+        Fault.nans(),
+        Fault.fewer(),
+        Fault.more(),
+        Fault.narrower(),
+        Fault.status(400),
+    ],
+    ids=["nan-500", "zeros", "nans", "fewer", "more", "narrower", "400"],
 )
 def test_a_text_that_spoils_its_batch_fails_alone(
     fake: FakeOllama, embedder: OllamaEmbedder, fault: Fault, place: int
@@ -156,8 +164,12 @@ def test_a_text_that_is_refused_at_any_length_is_given_up(
         (Fault.garbage(b"\xff\xfe"), ProviderUnavailable, 2),
         (Fault(code=500, body=b"[1]"), ProviderUnavailable, 2),
         (Fault(code=400, body=b""), ProviderRefused, 2),
+        (Fault(code=500, body=b"[" * 200_000), ProviderUnavailable, 2),
+        (Fault.garbage(b"[" * 200_000), ProviderUnavailable, 2),
         (Fault.zeros(), BadEmbedding, 2),
         (Fault.fewer(), BadEmbedding, 2),
+        (Fault.more(), BadEmbedding, 2),
+        (Fault.of_another_model("llama3"), BadEmbedding, 2),
     ],
 )
 def test_a_server_that_fails_on_everything_is_noticed_once(
@@ -251,6 +263,8 @@ def test_a_slow_server_times_out(fake: FakeOllama) -> None:
         ("7", 7.0, 7.0),
         ("in an hour", 3_000.0, 3_600.0),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0, 0.0),
+        ("Wed, 21 Oct 99999999999999999999 07:28:00 GMT", None, None),
+        ("9" * 400, float("inf"), float("inf")),
         ("soon", None, None),
     ],
 )

@@ -20,6 +20,7 @@ from concordance.adapters import prefect_server
 from concordance.adapters.prefect_server import PrefectServer, RunningServer, is_healthy
 from concordance.errors import OrchestrationError
 
+SECRETS = ("CONCORDANCE_DATABASE_URL", "READ_TOKEN", "OLLAMA_API_KEY", "PREFECT_API_KEY")
 # Stands in for the `prefect` program: it takes `server start --host H --port P`.
 FAKE_PREFECT = """
 import http.server, os, signal, sys, time
@@ -37,6 +38,7 @@ class Health(http.server.BaseHTTPRequestHandler):
 
 with open("starts", "a") as file:
     file.write(f"{os.environ['PREFECT_HOME']} {os.environ.get('PREFECT_API_URL')}\\n")
+Path("environment").write_text(repr(dict(os.environ)))
 if Path("broken").exists():
     print("first words", flush=True)
     sys.exit("the database is locked")
@@ -55,6 +57,7 @@ def server(tmp_path: Path) -> Iterator[PrefectServer]:
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text(FAKE_PREFECT)
     environment = {"PYTHONPATH": str(package.parent), "PREFECT_API_URL": "http://elsewhere/api"}
+    environment |= {"PREFECT_LOGGING_LEVEL": "DEBUG"} | dict.fromkeys(SECRETS, "planted-secret")
     made = PrefectServer(tmp_path / "home", environment)
     made.folder.mkdir(parents=True)
     yield made
@@ -193,6 +196,13 @@ def test_a_server_is_started_once_shared_and_stopped(server: PrefectServer) -> N
     assert server.find() is None
     assert not is_healthy(running.api_url)
     assert server.stop() is False
+
+
+def test_a_server_is_given_no_token_of_ours(server: PrefectServer) -> None:
+    server.ensure()
+    seen = (server.folder / "environment").read_text()
+    assert "planted-secret" not in seen
+    assert "'PREFECT_LOGGING_LEVEL': 'DEBUG'" in seen, "its own settings it has"
 
 
 def test_a_server_that_is_started_again_has_its_address(server: PrefectServer) -> None:

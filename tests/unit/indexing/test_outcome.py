@@ -111,7 +111,32 @@ def test_every_project_that_failed_is_named() -> None:
         ],
     )
     assert verdict.outcome is Outcome.FAILED
-    assert verdict.message == ("2 of 4 projects failed: b (docs: timed out); d (never indexed)")
+    assert verdict.message == (
+        "2 of 4 projects failed: b (docs: timed out); d (never indexed); "
+        "10 chunks wait for a vector, in c: why"
+    )
+
+
+def test_one_failure_hides_no_other() -> None:
+    waits = scope("c", CoverageState.LEXICAL_ONLY, with_vector=0)
+    verdict = judge_run(
+        ["a", "b", "c", "d", "e"],
+        [
+            scope("a", CoverageState.FAILED, reason="not found", known=False),
+            scope("a", CoverageState.STALE, of=Scope.SESSION, reason="no folder"),
+            scope("b", CoverageState.STALE, reason="timed out"),
+            scope("b", CoverageState.STALE, of=Scope.ADR, reason="timed out"),
+            waits.model_copy(update={"embedding_error": "refused"}),
+            waits.model_copy(update={"project": "d", "embedding_error": "no such model"}),
+            scope("e", CoverageState.PARTIAL, with_vector=9, refused=1, reason="1 NaN"),
+        ],
+    )
+    assert verdict.outcome is Outcome.FAILED
+    assert verdict.message == (
+        "2 of 5 projects failed: a (docs: not found; session: no folder); "
+        "b (docs, adr: timed out); "
+        "20 chunks wait for a vector, in c, d: refused; no such model; e docs: 1 NaN"
+    )
 
 
 def test_missing_vectors_are_summed_and_their_projects_named_once() -> None:
