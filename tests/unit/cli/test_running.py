@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from concordance.cli.running import _verdict
@@ -16,7 +19,7 @@ def test_a_run_that_broke_off_is_told_in_the_words_of_its_error_and_hides_no_oth
     None
 ):
     error = DatabaseReadOnly("Postgres at db takes no writes", hint="Ask the primary")
-    state = Failed(message="Flow run encountered an exception: …", data=error)
+    state: State[Any] = Failed(message="Flow run encountered an exception: …", data=error)
     said = "Postgres at db takes no writes. Ask the primary"
     assert _verdict(state, GOOD) == Verdict(Outcome.FAILED, said)
     assert _verdict(state, BAD) == Verdict(Outcome.FAILED, f"{said}; {BAD.message}")
