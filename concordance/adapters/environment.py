@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,21 @@ def set_process_variables(values: Mapping[str, str]) -> None:
     """Set variables of this process where they are not set yet; for libraries that read them."""
     for name, value in values.items():
         os.environ.setdefault(name, value)
+
+
+@contextmanager
+def process_variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of this process for a moment; for libraries that read them on import."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def force_process_variables(values: Mapping[str, str]) -> None:

@@ -13,23 +13,25 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Literal
+from types import ModuleType
+from typing import IO, Final, Literal
 
-from concordance.adapters.environment import process_environment
+from concordance.adapters.environment import process_environment, process_variables
 from concordance.adapters.git_policy import OBJECT_ID
 from concordance.adapters.git_process import limit_memory
 from concordance.errors import SourceError, SourceRefused
-
-if TYPE_CHECKING:
-    import git
 
 Kind = Literal["file", "symlink", "submodule"]
 
 _KINDS: Final[Mapping[bytes, Kind]] = {b"120000": "symlink", b"160000": "submodule"}
 _HEADER_PARTS: Final = 3
+_LOADING: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,17 @@ def _parse_entry(record: bytes) -> TreeEntry:
 
 
 def _start_batch(repository: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    git = _load()
     emptied = dict.fromkeys(process_environment(), "")
     shielded = {**emptied, **environment, **_shield(repository)}
-    process = _git_command(repository).execute(
-        ["git", "cat-file", "--batch"], istream=subprocess.PIPE, as_process=True, env=shielded
-    )
+    try:
+        process = git.Git(str(repository)).execute(
+            ["git", "cat-file", "--batch"], istream=subprocess.PIPE, as_process=True, env=shielded
+        )
+    except git.GitCommandNotFound as error:
+        raise SourceError(
+            "GitPython found no git", hint="Install git 2.31 or newer and put it on the PATH"
+        ) from error
     # The wrapper ends the process when it is collected; our `with` does so at a known moment.
     batch: subprocess.Popen[bytes] | None = process.proc
     process.proc = None
@@ -104,16 +112,17 @@ def _start_batch(repository: Path, environment: Mapping[str, str]) -> subprocess
     return batch
 
 
-def _git_command(repository: Path) -> git.Git:
-    try:
-        # Importing GitPython runs git, which may be missing: that must not break every other
-        # command of this program.
-        import git  # noqa: PLC0415
-    except ImportError as error:
-        raise SourceError(
-            "GitPython found no git", hint="Install git 2.31 or newer and put it on the PATH"
-        ) from error
-    return git.Git(str(repository))
+def _load() -> ModuleType:
+    """GitPython, which runs git when it is imported, with all variables of this process.
+
+    That git is spared: told to use a file that is no program, GitPython looks again at its use.
+    """
+    spared = {"GIT_PYTHON_GIT_EXECUTABLE": os.devnull, "GIT_PYTHON_REFRESH": "quiet"}
+    with _LOADING:
+        if "git" in sys.modules:
+            return sys.modules["git"]
+        with process_variables(spared):
+            return import_module("git")
 
 
 def _shield(repository: Path) -> dict[str, str]:

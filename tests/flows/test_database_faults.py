@@ -70,7 +70,7 @@ def test_a_run_that_could_not_begin_is_not_called_complete_for_what_an_earlier_o
     state = reindex(return_state=True)
     said = state.message or ""
     assert state.is_failed()
-    assert said.startswith("2 of 3 projects failed: a (docs: the last attempt")
+    assert said.startswith("2 of 3 projects failed: a (docs, adr, session: the last attempt")
     assert "its run did not begin: too many connections" in said
     assert said.endswith("skipped here, as another run holds it: b")
     states = {slug: covered(index, slug=slug).state for slug in "abc"}

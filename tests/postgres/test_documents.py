@@ -38,7 +38,7 @@ def _of(shelf: Shelf, name: str) -> list[Row]:
 
 
 def _every_vector_is_of_its_text(shelf: Shelf) -> bool:
-    wanted = {row.id: vector_of(row.content, "1") for row in shelf.rows()}
+    wanted = {row.id: vector_of(row.content, space().digest) for row in shelf.rows()}
     return all(
         row.vector == embeddings.vector_as_text(wanted[row.id]) or _near(row, wanted)
         for row in shelf.rows()

@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import git
 from pydantic import SecretStr
 
 from concordance import embedding, resources, writing
@@ -45,7 +44,6 @@ IN_FLIGHT = AT_ONCE * 2 * CLAIM_TEXTS
 the one before."""
 
 LOCK_SECONDS = 30
-assert git.__version__  # imported here, as its import runs git
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from concordance.adapters.git import GitMirror, GitPolicy
+from concordance.adapters.git_objects import read_blobs
 from concordance.adapters.git_refs import HEADS, RemoteHead, choose_head
 from concordance.errors import BranchGone, SourceError, SourceRefused
 from tests.git_server import git
@@ -216,3 +217,12 @@ def test_a_process_that_reads_a_mirror_sees_no_variable_of_ours(
     assert any(b"GIT_DIR=" in held for held in seen)
     assert [held for held in seen if b"planted-secret" in held] == []
     reading.close()  # type: ignore[attr-defined]
+
+
+def test_git_that_is_missing_is_named_when_a_mirror_is_read(
+    source: GitSource, mirror: GitMirror, tmp_path: Path
+) -> None:
+    commit = fetch(mirror, str(source.path))
+    (entry,) = mirror.list_tree("p", commit)
+    with pytest.raises(SourceError, match="found no git"):
+        list(read_blobs(tmp_path / "state" / "p.git", {"PATH": "/nowhere"}, [entry.blob_id]))
