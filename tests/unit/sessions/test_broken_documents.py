@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -266,6 +265,7 @@ def test_entries_that_are_read_are_entries_that_were_written(parts: list[bytes])
     assert found.value[0] == 1
 
 
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "data",
     [
@@ -279,9 +279,7 @@ def test_entries_that_are_read_are_entries_that_were_written(parts: list[bytes])
     ids=lambda data: repr(data[:16]),
 )
 def test_a_document_made_to_be_slow_takes_time_that_grows_with_its_length(data: bytes) -> None:
-    start = time.monotonic()
     assert read_document(data).value[0] == 1
-    assert time.monotonic() - start < 20
 
 
 # --- Aider's history -------------------------------------------------------------------------

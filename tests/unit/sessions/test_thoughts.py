@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -88,6 +87,7 @@ def test_a_persons_own_words_are_not_looked_into() -> None:
     assert found.events[0].text.startswith("<think>Why")
 
 
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "text",
     [
@@ -106,6 +106,4 @@ def test_a_persons_own_words_are_not_looked_into() -> None:
     ids=lambda text: repr(text[:24]),
 )
 def test_a_text_made_to_be_slow_takes_time_that_grows_with_its_length(text: str) -> None:
-    start = time.monotonic()
     without_thoughts(text)
-    assert time.monotonic() - start < 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 from docutils import nodes
@@ -189,12 +188,11 @@ HOSTILE = {
 }
 
 
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_text_is_read_soon_and_whole(text: str) -> None:
     before = sys.getrecursionlimit()
-    began = time.perf_counter()
     document = parse_rst(text)
-    assert time.perf_counter() - began < 20
     assert sys.getrecursionlimit() == before
     covered = "".join(text[s.start : s.end] for s in document.sections)
     assert covered.split() == text.split()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -89,12 +88,11 @@ def test_every_character_has_its_place(text: str) -> None:
         assert text[start:end] == character or end - start > 1 or character == " "
 
 
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "text",
     ["\\" * 500_000, f"{ESC}[" * 300_000, "[1;" * 300_000, "\\u" * 300_000, f"{ESC}]8;" * 100_000],
     ids=range(5),
 )
 def test_the_time_grows_with_the_length_alone(text: str) -> None:
-    began = time.process_time()
     SCRUBBER.scrub(text)
-    assert time.process_time() - began < 10
