@@ -385,7 +385,7 @@ def seen(house: House, table: str) -> int:
     return int(row[0] if row else 0) + len(shown)
 
 
-def test_what_another_tenant_has_changes_no_score(house: House) -> None:
+def test_what_another_tenant_has_changes_no_score_and_no_figure(house: House) -> None:
     """The last one here: it removes the rows of the other tenant."""
     requests = [
         {"text": text, "fusion": fusion}
@@ -393,10 +393,17 @@ def test_what_another_tenant_has_changes_no_score(house: House) -> None:
         for fusion in ("convex", "lexical", "vector")
     ]
 
+    given = numbers(house, "default")
+
     def told() -> list[Any]:
+        with house.session() as session:
+            functions = results(session, given)
         return [
-            search(house.reader, **request, top_k=50).model_dump(exclude={"milliseconds"})
-            for request in requests
+            functions,
+            *(
+                search(house.reader, **request, top_k=50).model_dump(exclude={"milliseconds"})
+                for request in requests
+            ),
         ]
 
     before = told()
