@@ -385,6 +385,32 @@ def seen(house: House, table: str) -> int:
     return int(row[0] if row else 0) + len(shown)
 
 
+PAIR = """
+select min(w), max(w)
+from (select 'w' || n as w from generate_series(1, 100000) as n) x
+group by concordance.lexeme_dimension(w) having count(*) > 1
+order by 1 limit 1
+"""
+PLANT = """
+insert into concordance.term_stats (project_id, language, lexeme, passages, largest)
+select id, 'english', %s, 1, 1 from concordance.projects where slug = %s
+"""
+
+
+def test_words_that_fall_together_tell_nothing_of_another_tenants_words(house: House) -> None:
+    asked = "select shared from concordance.reader_terms(%s) where lexeme = %s"
+    with psycopg.connect(house.url, autocommit=True) as owner, house.session() as session:
+        pair = owner.execute(PAIR).fetchone()
+        assert pair is not None
+        one, other = pair
+        for project, told in (("vault", False), ("shop", True)):
+            owner.execute(PLANT, [other, project])
+            rows = session.execute(asked, [one, one]).fetchall()
+            assert {row[0] for row in rows} >= {told}
+            assert told or {row[0] for row in rows} == {False}
+            owner.execute("delete from concordance.term_stats where lexeme = %s", [other])
+
+
 def test_what_another_tenant_has_changes_no_score_and_no_figure(house: House) -> None:
     """The last one here: it removes the rows of the other tenant."""
     requests = [
