@@ -7,7 +7,13 @@ Messages say what was wrong; `hint` says what to do. Neither may hold a secret.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+
+# Line ends of any kind; then what a terminal obeys: control characters, and turns of the writing
+# direction. A name in a message may hold both, and messages go into logs, which terminals show.
+_LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
+_OBEYED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class ConcordanceError(Exception):
@@ -15,8 +21,8 @@ class ConcordanceError(Exception):
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         # A name that a caller gave may hold what no terminal, log or database takes.
-        self.message = _encodable(message)
-        self.hint = None if hint is None else _encodable(hint)
+        self.message = _writable(message)
+        self.hint = None if hint is None else _writable(hint)
         super().__init__(self.message, self.hint)
 
     def __str__(self) -> str:
@@ -29,8 +35,9 @@ class ConcordanceError(Exception):
         self.args = (self.message, self.hint)
 
 
-def _encodable(text: str) -> str:
-    return text.encode(errors="backslashreplace").decode()
+def _writable(text: str) -> str:
+    encodable = text.encode(errors="backslashreplace").decode()
+    return _OBEYED.sub("\ufffd", _LINE_ENDS.sub(" ", encodable))
 
 
 class Retryable(ConcordanceError):

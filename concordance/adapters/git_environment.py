@@ -15,6 +15,7 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -179,7 +180,11 @@ def credential_environment(url: str, credential: Credential | None) -> dict[str,
 
 def _is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    try:
+        # As a whole: 127.example.org is a name, of whatever machine its owner says.
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def secrets_of(credential: Credential | None) -> tuple[str, ...]:

@@ -74,6 +74,11 @@ def safe(text: str) -> str:
     return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def in_a_line(text: str) -> str:
+    """The same on one line, for names: a line of their own would pass for one of ours."""
+    return safe(text).replace("\n", "\ufffd")
+
+
 def print_coverage(console: Console, coverage: Sequence[ScopeCoverage], *, now: datetime) -> None:
     """One row a scope, then the reason of each that is not complete, then those with nothing."""
     wide = console.width >= NARROW
@@ -110,9 +115,10 @@ def _print_remarks(console: Console, c: ScopeCoverage, now: datetime) -> None:
     name = f"{c.project} {c.scope.value}"
     if c.state is not CoverageState.COMPLETE:
         head = Text(f"{name}: ", style=_STATE_STYLE[c.state])
-        console.print(head + Text(safe(c.reason)), soft_wrap=True)
+        console.print(head + Text(in_a_line(c.reason)), soft_wrap=True)
     if c.secrets:
-        kinds = ", ".join(f"{count:,} {safe(kind)}" for kind, count in sorted(c.secrets.items()))
+        found = sorted(c.secrets.items())
+        kinds = ", ".join(f"{count:,} {in_a_line(kind)}" for kind, count in found)
         total = counted(sum(c.secrets.values()), "secret")
         line = f"{name}: {total} replaced by marks ({kinds})"
         console.print(Text(line, style="dim"), soft_wrap=True)
@@ -127,7 +133,7 @@ def turns(c: ScopeCoverage, now: datetime) -> str:
     parts = [", ".join(sessions), counted(c.turns or 0, "turn")]
     if c.turns_left_out:
         kinds = sorted(c.turns_left_out.items(), key=lambda kind: (-kind[1], kind[0]))
-        shown = [f"{safe(kind)} {number:,}" for kind, number in kinds[:SHOWN_KINDS]]
+        shown = [f"{in_a_line(kind)} {number:,}" for kind, number in kinds[:SHOWN_KINDS]]
         rest = sum(number for _, number in kinds[SHOWN_KINDS:])
         shown += [f"others {rest:,}"] if rest else []
         parts.append(f"left out: {', '.join(shown)}")
@@ -159,13 +165,14 @@ def age(moment: datetime | None, now: datetime) -> str:
 def print_answer(console: Console, answer: Answer, *, full: bool = False) -> None:
     """The hits with their citations, after everything that limits what they are worth."""
     if answer.degraded:
-        console.print(Text(f"Degraded: {safe(answer.degraded_reason or '')}", style="bold yellow"))
+        said = in_a_line(answer.degraded_reason or "")
+        console.print(Text(f"Degraded: {said}", style="bold yellow"))
     for note in answer.notes:
-        console.print(Text(f"Note: {safe(note)}", style="yellow"))
+        console.print(Text(f"Note: {in_a_line(note)}", style="yellow"))
     for hit in answer.hits:
         print_hit(console, hit, full=full)
     if not answer.hits:
-        console.print(Text(f"Nothing found: {safe(answer.empty_reason or '')}", style="bold"))
+        console.print(Text(f"Nothing found: {in_a_line(answer.empty_reason or '')}", style="bold"))
     shaky = [
         f"{f.project} {f.scope.value} is {f.state.value}"
         for f in answer.freshness
@@ -186,23 +193,25 @@ def print_answer(console: Console, answer: Answer, *, full: bool = False) -> Non
 def print_hit(console: Console, hit: Hit, *, full: bool = False) -> None:
     """One passage: its citation, where it stands, and its text, as far as it fits."""
     head = Text(f"{hit.rank:>2}. ", style="bold")
-    head.append(safe(hit.citation), style="bold cyan")
+    head.append(in_a_line(hit.citation), style="bold cyan")
     console.print(head, soft_wrap=True)
     facts = [f"confidence {hit.confidence:.2f}"]
     match hit.origin:
         case FileOrigin() as at:
-            facts += [safe(" > ".join(at.heading_path))] if at.heading_path else []
+            facts += [in_a_line(" > ".join(at.heading_path))] if at.heading_path else []
             facts += [] if at.record is None else [record_state(at.record)]
             link = at.link
         case SessionOrigin() as at:
             when = f", {at.occurred_at:%Y-%m-%d %H:%M} UTC" if at.occurred_at else ""
-            facts.append(f"{safe(at.speaker)}{when}")
-            facts += [f"to #{safe(at.last_event_id)}"] if at.last_event_id != at.event_id else []
-            facts += [safe(place)] if (place := workplace(at)) else []
+            facts.append(f"{in_a_line(at.speaker)}{when}")
+            facts += (
+                [f"to #{in_a_line(at.last_event_id)}"] if at.last_event_id != at.event_id else []
+            )
+            facts += [in_a_line(place)] if (place := workplace(at)) else []
             link = None
     console.print(_indented(Text(" · ".join(facts), style="green")))
     if link:
-        console.print(Text("    " + safe(link), style="dim"), soft_wrap=True)
+        console.print(Text("    " + in_a_line(link), style="dim"), soft_wrap=True)
     content = safe(hit.content).strip()
     shown = content if full else shorten(content)
     console.print(_Quoted(shown))
@@ -217,10 +226,11 @@ def record_state(record: RecordState) -> str:
     if record.date is not None:
         said += f" {record.date.isoformat()}"
     if record.superseded_by:
-        return f"{said}, superseded by {safe(', '.join(r.path for r in record.superseded_by))}"
+        names = ", ".join(r.path for r in record.superseded_by)
+        return f"{said}, superseded by {in_a_line(names)}"
     # What could not be followed is shown as it is written, so that a reader can.
     written = record.status_text or ""
-    return f"{said} ({safe(written)})" if _adds(written, record.status.value) else said
+    return f"{said} ({in_a_line(written)})" if _adds(written, record.status.value) else said
 
 
 def _adds(written: str, status: str) -> bool:
@@ -264,8 +274,8 @@ class _Quoted:
 def print_explanation(console: Console, explanation: Explanation) -> None:
     """The verdict first, then what it rests on."""
     style = "green" if explanation.in_index else "yellow"
-    console.print(Text(f"{explanation.project}: {safe(explanation.path)}", style="bold"))
-    console.print(Text(safe(explanation.verdict), style=style))
+    console.print(Text(f"{explanation.project}: {in_a_line(explanation.path)}", style="bold"))
+    console.print(Text(in_a_line(explanation.verdict), style=style))
     facts: Iterable[tuple[str, str | None]] = (
         ("scope", explanation.scope.value if explanation.scope else None),
         ("rule", explanation.rule),
@@ -274,6 +284,6 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
     )
     for name, value in facts:
         if value and not (name == "note" and value in explanation.verdict):
-            console.print(Text(f"  {name}: {safe(value)}"))
+            console.print(Text(f"  {name}: {in_a_line(value)}"))
     for detail in explanation.details:
-        console.print(Text(f"  {safe(detail)}"))
+        console.print(Text(f"  {in_a_line(detail)}"))

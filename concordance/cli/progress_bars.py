@@ -16,6 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from concordance.cli.printing import in_a_line
 from concordance.progress import News, listening
 
 
@@ -28,7 +29,8 @@ def bars(console: Console) -> Iterator[None]:
     lock = threading.Lock()
     shown: dict[tuple[str, str], TaskID] = {}
     progress = Progress(
-        TextColumn("{task.description}"),
+        # As text: the name of a set's folder may look like markup.
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(compact=True),
@@ -40,7 +42,9 @@ def bars(console: Console) -> Iterator[None]:
         with lock:
             key = (news.stage, news.subject)
             if key not in shown:
-                shown[key] = progress.add_task(f"{news.stage} {news.subject}", total=news.total)
+                shown[key] = progress.add_task(
+                    f"{news.stage} {in_a_line(news.subject)}", total=news.total
+                )
             progress.update(shown[key], completed=news.done, total=news.total)
 
     with progress, listening(show):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from concordance.adapters.environment import process_environment, read_configuration
-from concordance.cli.printing import print_json, safe
+from concordance.cli.printing import in_a_line, print_json
 from concordance.cli.progress_bars import bars
 from concordance.cli.running import Json
 from concordance.errors import BadRequest
@@ -71,9 +71,9 @@ def purge(
 def _print(done: list[Purged], *, rewrite: bool) -> None:
     for one in done:
         if one.left is not None:
-            OUT.print(Text(f"{one.project}: left alone: {safe(one.left)}", style="yellow"))
+            OUT.print(Text(f"{one.project}: left alone: {in_a_line(one.left)}", style="yellow"))
             continue
-        kinds = ", ".join(f"{number:,} {safe(kind)}" for kind, number in one.secrets.items())
+        kinds = ", ".join(f"{number:,} {in_a_line(kind)}" for kind, number in one.secrets.items())
         OUT.print(
             Text(
                 f"{one.project}: {one.changed:,} of {counted(one.documents, 'document')} changed"

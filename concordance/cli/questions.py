@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from concordance.adapters.environment import process_environment, read_configuration
-from concordance.cli.printing import print_json, safe
+from concordance.cli.printing import in_a_line, print_json
 from concordance.cli.running import Json
 from concordance.index import Index
 from concordance.indexing.counting import counted
@@ -41,7 +41,7 @@ def add(
         places = [index.record_question(project, text, one) for one in right]
         count = len({row.question for row in index.recorded_questions(project)})
     for place in places:
-        OUT.print(Text(f"Recorded with {safe(str(place))}"))
+        OUT.print(Text(f"Recorded with {in_a_line(str(place))}"))
     OUT.print(Text(f"'{project}' has {counted(count, 'question')} now."))
     return 0
 
@@ -67,8 +67,8 @@ def list_questions(
         table.add_row(
             str(row.id),
             row.project,
-            Text(safe(row.question)),
-            Text(safe(str(row.place))),
+            Text(in_a_line(row.question)),
+            Text(in_a_line(str(row.place))),
             f"{row.recorded_at:%Y-%m-%d}",
         )
     OUT.print(table)
@@ -96,7 +96,7 @@ def export(folder: Path, *, project: ProjectSlug) -> int:
         )
     )
     for question in done.lost:
-        said = f"Left out, as no passage holds its answer any more: {safe(question)}"
+        said = f"Left out, as no passage holds its answer any more: {in_a_line(question)}"
         OUT.print(Text(said, style="yellow"))
     return 0
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from concordance.adapters.environment import process_environment, read_configuration
-from concordance.cli.printing import print_json, safe
+from concordance.cli.printing import in_a_line, print_json
 from concordance.cli.running import Json
 from concordance.decisions import DecisionRecord, DecisionRecords
 from concordance.index import Index
@@ -54,7 +54,7 @@ def print_records(console: Console, found: DecisionRecords) -> None:
         table.add_column(name, overflow="fold")  # what is cut off can't be typed again
     for record in found.records:
         table.add_row(
-            Text(safe(record.path), overflow="fold"),
+            Text(in_a_line(record.path), overflow="fold"),
             Text(record.status.value, style=_STYLE[record.status]),
             "" if record.date is None else record.date.isoformat(),
             Text(_title(record)),
@@ -62,7 +62,7 @@ def print_records(console: Console, found: DecisionRecords) -> None:
     console.print(table)
     for doubt in found.doubts:
         head = Text(f"{doubt.fault.value}: ", style="yellow")
-        console.print(head + Text(safe(f"{doubt.path}: {doubt.reason}")), soft_wrap=True)
+        console.print(head + Text(in_a_line(f"{doubt.path}: {doubt.reason}")), soft_wrap=True)
     counts = {status: sum(r.status is status for r in found.records) for status in AdrStatus}
     said = ", ".join(f"{n} {status.value}" for status, n in counts.items() if n)
     console.print(Text(f"{counted(len(found.records), 'record')}: {said}", style="dim"))
@@ -70,11 +70,11 @@ def print_records(console: Console, found: DecisionRecords) -> None:
 
 def _title(record: DecisionRecord) -> str:
     """The title, and below it what the record replaced and what replaced it."""
-    lines = [safe(record.title or "")]
+    lines = [in_a_line(record.title or "")]
     if record.superseded_by:
-        lines.append(f"superseded by {safe(', '.join(record.superseded_by))}")
+        lines.append(f"superseded by {in_a_line(', '.join(record.superseded_by))}")
     elif record.status is AdrStatus.UNKNOWN and record.status_text:
-        lines.append(f"its status reads: {safe(record.status_text)}")
+        lines.append(f"its status reads: {in_a_line(record.status_text)}")
     if record.supersedes:
-        lines.append(f"supersedes {safe(', '.join(record.supersedes))}")
+        lines.append(f"supersedes {in_a_line(', '.join(record.supersedes))}")
     return "\n".join(line for line in lines if line)

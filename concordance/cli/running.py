@@ -13,7 +13,7 @@ from concordance.adapters.embedding import open_embedder
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.prefect_server import PrefectServer, runs_at_work
 from concordance.cli import orchestration
-from concordance.cli.printing import print_coverage, print_json, safe
+from concordance.cli.printing import in_a_line, print_coverage, print_json
 from concordance.cli.progress_bars import bars
 from concordance.cli.watching import Connection
 from concordance.errors import ConcordanceError, OrchestrationError
@@ -178,4 +178,4 @@ def _report(
         return
     print_coverage(OUT, covered, now=index.now())
     style = "green" if verdict.outcome is Outcome.COMPLETE else "yellow" if verdict.good else "red"
-    OUT.print(Text(f"{verdict.outcome.value}: {safe(verdict.message)}", style=f"bold {style}"))
+    OUT.print(Text(f"{verdict.outcome.value}: {in_a_line(verdict.message)}", style=f"bold {style}"))

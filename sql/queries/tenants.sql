@@ -5,9 +5,13 @@ select slug from tenants order by slug
 
 -- name: login_facts
 -- What keeps a login from being a reader. One that may act as the owner of the tables, or is above
--- row level security, reads everything whatever it is granted.
+-- row level security, reads everything whatever it is granted; so does one that may read the server's
+-- files, or copy them.
 select r.oid is not null as there, coalesce(r.rolcanlogin, false) as may_log_in,
-       coalesce(r.rolsuper or r.rolbypassrls, false) as above_rows,
+       coalesce(r.rolsuper or r.rolbypassrls or r.rolreplication
+                or pg_has_role(r.oid, 'pg_read_server_files', 'member')
+                or pg_has_role(r.oid, 'pg_write_server_files', 'member')
+                or pg_has_role(r.oid, 'pg_execute_server_program', 'member'), false) as above_rows,
        coalesce(pg_has_role(r.oid, c.relowner, 'member')
                 or pg_has_role(r.oid, to_regrole('concordance_functions'), 'member'), false) as member,
        s.rolname as me, to_regrole('concordance_functions') is not null as functions_there
@@ -58,7 +62,7 @@ order by a.login
 -- Everything that is not as it was set up, the worst kinds first. What is expected is told from the
 -- catalogs by rule, so that a new table without protection is a fault, too. Nothing of readers is
 -- expected before the first of them.
-with held as (
+with recursive held as (
     select c.oid, c.relname, c.relowner, c.relrowsecurity, c.relforcerowsecurity, c.relacl
     from pg_class c
     where c.relnamespace = 'concordance'::regnamespace and c.relkind in ('r', 'p')
@@ -91,8 +95,19 @@ with held as (
     select p.oid, p.oid::regprocedure::text as name, p.proowner, p.prosecdef, p.proconfig, p.proacl
     from pg_proc p where p.pronamespace = 'concordance'::regnamespace
 ), logins as (
-    select a.login, r.oid as role, r.rolsuper or r.rolbypassrls as above
+    select a.login, r.oid as role, r.rolsuper or r.rolbypassrls as above, r.rolreplication
     from tenant_access a left join pg_roles r on r.rolname = a.login
+), views as (
+    -- Whatever shows rows of the tables with the eyes of its owner, in any schema and by any way.
+    select w.ev_class as oid
+    from held h
+    join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = h.oid
+    join pg_rewrite w on d.classid = 'pg_rewrite'::regclass and w.oid = d.objid
+    union
+    select w.ev_class
+    from views v
+    join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = v.oid
+    join pg_rewrite w on d.classid = 'pg_rewrite'::regclass and w.oid = d.objid
 )
 select x.fault
 from (
@@ -178,7 +193,29 @@ from (
     select 6, format('the login %%s has rights on the table %%s', l.login, h.relname)
     from logins l cross join held h
     where not l.above
-      and has_table_privilege(l.role, h.oid, 'select, insert, update, delete, truncate, references, trigger')
+      and (has_any_column_privilege(l.role, h.oid, 'select, insert, update, references')
+           or has_table_privilege(l.role, h.oid, 'delete, truncate, trigger'))
+    union all
+    select 6, format('the login %%s has rights on the view %%s', l.login, c.relname)
+    from logins l cross join views v join pg_class c on c.oid = v.oid
+    where not l.above
+      and has_any_column_privilege(l.role, c.oid, 'select, insert, update, references')
+      and not exists (select from pg_options_to_table(c.reloptions) o
+                      where o.option_name = 'security_invoker' and o.option_value::boolean)
+    union all
+    select 6, format('the login %%s has rights on the sequence %%s', l.login, c.relname)
+    from logins l
+    join pg_class c on c.relnamespace = 'concordance'::regnamespace and c.relkind = 'S'
+    where not l.above and has_sequence_privilege(l.role, c.oid, 'select, usage, update')
+    union all
+    select 6, format('the login %%s may copy the whole server, as it may replicate', l.login)
+    from logins l where not l.above and l.rolreplication
+    union all
+    select 6, format('the login %%s may act as %%s, which shows more than tables', l.login, r.rolname)
+    from logins l
+    join pg_roles r on r.rolname in ('pg_read_server_files', 'pg_write_server_files',
+        'pg_execute_server_program', 'pg_read_all_stats')
+    where not l.above and pg_has_role(l.role, r.oid, 'member')
     union all
     select 6, format('the login %%s may make objects in the schema %%s', l.login, n.nspname)
     from logins l cross join pg_namespace n

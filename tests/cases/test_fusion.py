@@ -105,10 +105,27 @@ def test_a_weight_of_one_leg_alone_gives_that_legs_order_fus_3(
     assert places(search(index, question, fusion=fusion, vector_weight=0.0))[: len(words)] == words
 
 
-def test_one_result_and_equal_results_have_finite_scores_fus_3(index: Index) -> None:
+def test_one_result_has_a_finite_score_fus_3(index: Index) -> None:
     for fusion in Fusion:
         answer = search(index, "clone", fusion=fusion, path_prefix="docs/perfect.md")
         assert [math.isfinite(hit.score) for hit in answer.hits] == [True]
+
+
+def test_equal_results_have_equal_finite_scores_and_one_order_fus_3(
+    make_index: IndexMaker, tmp_path: Path
+) -> None:
+    same: dict[str, str | bytes] = {
+        f"docs/{name}.md": "# Clone\n\nretry the clone\n" for name in "dbc"
+    }
+    index = make_index(Project(slug="p", path=GitSource.make(tmp_path / "source", same).path))
+    reindex(index)
+    for fusion in Fusion:
+        answer = search(index, "retry the clone", fusion=fusion)
+        scores = [(hit.lexical_score, hit.vector_score, hit.confidence) for hit in answer.hits]
+        assert len(scores) == 3
+        assert len(set(scores)) == 1, fusion
+        assert all(math.isfinite(hit.score) for hit in answer.hits)
+        assert places(answer) == [f"p:docs/{name}.md" for name in "bcd"]
 
 
 def test_unknown_filters_are_refused_fus_6(index: Index) -> None:

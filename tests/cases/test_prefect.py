@@ -23,6 +23,7 @@ from prefect.client.schemas.filters import LogFilter
 from prefect.client.schemas.objects import State
 from prefect.futures import wait
 from prefect.server.schemas.schedules import CronSchedule
+from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from pydantic import SecretStr, ValidationError
 
@@ -370,6 +371,13 @@ def test_a_token_is_in_no_parameter_log_or_state_pre_7(
     assert state.is_failed()
     told = [*asyncio.run(kept()), repr(state), caplog.text]
     assert any('"parameters":{"projects":["p"]' in text for text in told), "slugs, never addresses"
+    tables = driver.ask(
+        database_url, "select tablename as name from pg_tables where schemaname = 'concordance'"
+    )
+    for table in tables:
+        query = sql.SQL("select t::text as row from {} t").format(sql.Identifier(table["name"]))
+        told += [row["row"] for row in driver.ask(database_url, query)]
+    assert any("http://127.0.0.1:1/o/r.git" in text for text in told), "the tables are looked at"
     assert [text for text in told if TOKEN in text] == []
     # An address that is given where a project's name belongs is refused, and not repeated.
     address = f"https://x-token:{TOKEN}@git.example.com/o/r.git"

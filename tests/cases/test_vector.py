@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
+from pydantic import ValidationError
 
 from concordance.adapters.postgres import embeddings, projects
 from concordance.adapters.postgres import search as legs
@@ -16,7 +17,7 @@ from concordance.adapters.postgres.database import Database
 from concordance.adapters.postgres.embeddings import StoredSpace
 from concordance.errors import DimensionsUnsupported, TextRefused
 from concordance.index import Index
-from concordance.models import POOL, CoverageState
+from concordance.models import POOL, CoverageState, SearchRequest
 from concordance.settings import Project
 from tests.conftest import IndexMaker
 from tests.fake_ollama import FakeModel, FakeOllama, Fault
@@ -151,6 +152,11 @@ def test_as_many_hits_as_asked_for_come_back_vec_2(
     reindex(index)
     for fusion in ("vector", "convex", "lexical", "rrf"):
         assert len(search(index, "kettle", fusion=fusion, top_k=100).hits) == 100
+
+
+def test_more_than_the_pool_is_refused_vec_2() -> None:
+    with pytest.raises(ValidationError, match="less than or equal to 100"):
+        SearchRequest(text="kettle", top_k=POOL + 1)
 
 
 @pytest.fixture

@@ -147,6 +147,24 @@ def test_a_provider_that_dies_in_mid_run_is_quoted_in_the_coverage(
     assert "can't be reached" in docs.reason
 
 
+def test_a_run_without_its_provider_says_so_though_nothing_waits(
+    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
+) -> None:
+    """Every passage has its vector, but no question gets one."""
+    GitSource.make(tmp_path / "a", {"docs/a.md": DOC})
+    adopt(make_index, Project(slug="a", path=tmp_path / "a"))
+    assert run().name == "Completed"
+    provider.stop()
+    state = run()
+    assert state.name != "Completed"
+    assert "so questions are answered by words alone" in (state.message or "")
+    assert "can't be reached" in (shared.shared_index().coverage(["a"])[0].embedding_error or "")
+    provider.restart()
+    shared.shared_index().reset_breaker()
+    assert run().name == "Completed"
+    assert shared.shared_index().coverage(["a"])[0].embedding_error is None
+
+
 def test_a_backfill_without_its_provider_says_so_though_nothing_waits(
     make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
 ) -> None:

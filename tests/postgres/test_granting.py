@@ -99,6 +99,19 @@ def test_only_a_login_that_reads_nothing_else_is_granted(house: House, server_ur
         ):
             with pytest.raises(UsageError, match=told_why):
                 tenants.grant(login, "default")
+        with logins(server_url, "tenant_guest"):
+            for right in ("replication", "pg_read_server_files", "pg_execute_server_program"):
+                give = "grant {} to tenant_guest" if "_" in right else "alter role tenant_guest {}"
+                take = (
+                    "revoke {} from tenant_guest"
+                    if "_" in right
+                    else "alter role tenant_guest no{}"
+                )
+                with psycopg.connect(house.url, autocommit=True) as connection:
+                    connection.execute(give.format(right).encode())
+                    with pytest.raises(UsageError, match="above row level security"):
+                        tenants.grant("tenant_guest", "default")
+                    connection.execute(take.format(right).encode())
         with pytest.raises(UsageError, match=r"no tenant 'nobody'.*default, other"):
             tenants.grant(READER, "nobody")
     with (

@@ -238,6 +238,10 @@ def test_errors_hold_no_key(
         pytest.raises(ConcordanceError) as raised,
     ):
         index.plan_sessions(held, "p")
+    # Words of others: a step's that keeps no secret back itself, and a provider's.
+    index.fail_attempt("p", [Scope.DOCS], f"no {LEAKED} there")
+    index.note_embedding(["p"], f"I know no {LEAKED}")
+    assert covered(index).reason.endswith(": no [secret: aws access key] there")
     told = [("error", f"{raised.value} {raised.value!r}"), ("log", caplog.text)]
     assert leaks([LEAKED], [*everything(database_url), *told]) == []
 

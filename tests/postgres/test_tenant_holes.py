@@ -60,6 +60,20 @@ def test_every_policy_that_is_dropped_or_changed_is_told(house: House) -> None:
 
 
 MINE = "create function concordance.mine() returns int security definer language sql return 1"
+VIEW = """
+create view concordance.seen as select content from concordance.chunks;
+grant select on concordance.seen to public;
+"""
+VIEW_OF_VIEW = """
+create materialized view public.kept as select content from concordance.chunks;
+create view public.seen as select content from public.kept;
+grant select (content) on public.seen to public;
+"""
+HARMLESS = """
+create view concordance.own with (security_invoker) as select content from concordance.chunks;
+create view public.other as select 1 as n;
+grant select on concordance.own, public.other to public;
+"""
 
 
 @pytest.mark.parametrize(
@@ -91,6 +105,17 @@ MINE = "create function concordance.mine() returns int security definer language
         ("alter function concordance.reader_model() owner to postgres", "does not run as"),
         ("grant execute on function concordance.reader_model() to public", "called by everybody"),
         (MINE, "is none of ours"),
+        (f"grant select (content) on concordance.chunks to {READER}", "has rights on the table"),
+        ("grant select (content) on concordance.chunks to public", "has rights on the table"),
+        (f"grant select on concordance.chunks_id_seq to {READER}", "rights on the sequence chunks"),
+        (VIEW, f"the login {READER} has rights on the view seen"),
+        (VIEW_OF_VIEW, f"the login {READER} has rights on the view seen"),
+        (f"alter role {READER} replication", "may copy the whole server"),
+        (f"grant pg_read_server_files to {READER}", "may act as pg_read_server_files"),
+        (f"grant pg_write_server_files to {READER}", "may act as pg_write_server_files"),
+        (f"grant pg_execute_server_program to {READER}", "as pg_execute_server_program"),
+        (f"grant pg_read_all_stats to {READER}", "may act as pg_read_all_stats"),
+        (f"grant pg_monitor to {READER}", "may act as pg_read_all_stats"),
     ],
 )
 def test_every_other_hole_is_told(house: House, statement: str, told: str) -> None:
@@ -98,6 +123,13 @@ def test_every_other_hole_is_told(house: House, statement: str, told: str) -> No
         connection.execute(statement.encode())
         found = faults_in(connection)
         assert any(told in fault for fault in found), found
+
+
+def test_what_shows_a_reader_nothing_is_no_fault(house: House) -> None:
+    """A view that looks with its reader's own eyes, and one that speaks of none of our tables."""
+    with Opened(house) as connection, connection.transaction(force_rollback=True):
+        connection.execute(HARMLESS)
+        assert faults_in(connection) == []
 
 
 class Opened:

@@ -13,36 +13,10 @@ from psycopg import sql
 
 from tests.postgres.house import MARK, NEIGHBOUR, READER, House, open_house, tables_of
 from tests.postgres.library import search
-
-Rows = list[tuple[Any, ...]]
-Session = psycopg.Connection[tuple[Any, ...]]
+from tests.postgres.reader_calls import CALLS, Session, numbers, results
 
 # What nobody but the other tenant has.
 SECRETS = ("vault", f"docs/{MARK}", f"{MARK} kettle boils", f"1. {MARK}", f"https://{MARK}")
-# Each with everything that it could be asked of another tenant: `projects`, `chunks` and `model`
-# are the numbers of both.
-CALLS: dict[str, LiteralString] = {
-    "reader_tenant": "select * from concordance.reader_tenant()",
-    "reader_model": "select * from concordance.reader_model()",
-    "reader_targets": "select * from concordance.reader_targets(%(slugs)s)",
-    "reader_coverage": "select * from concordance.reader_coverage(%(slugs)s)",
-    "reader_calibration": "select c.* from unnest(%(projects)s::integer[]) p, "
-    "concordance.reader_calibration(p) c",
-    "reader_terms": "select * from concordance.reader_terms(%(text)s, %(projects)s)",
-    "reader_top": "select * from concordance.reader_top(array['english'], "
-    "array['{1:1}/1000000000'], array[%(condition)s], null, %(projects)s)",
-    "reader_words": "select * from concordance.reader_words(%(text)s, %(projects)s)",
-    "reader_count": "select concordance.reader_count(%(projects)s, null, 'docs/', null, null, 99)",
-    "reader_wordless": "select concordance.reader_wordless(%(projects)s, null, 99)",
-    "reader_nearest": "select n.* from unnest(%(models)s::integer[]) m, "
-    "concordance.reader_nearest(m, %(vector)s, %(projects)s) n",
-    "reader_candidates": "select c.* from unnest(%(models)s::integer[]) m, "
-    "concordance.reader_candidates(%(chunks)s, array['english'], array['{1:1}/1000000000'], "
-    "array[%(condition)s], true, array[1.0], array[%(condition)s], array['english'], m, "
-    "%(vector)s) c",
-    "reader_passages": "select * from concordance.reader_passages(%(chunks)s)",
-    "reader_records": "select * from concordance.reader_records(%(chunks)s)",
-}
 
 
 @pytest.fixture(scope="module")
@@ -69,43 +43,11 @@ def house(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield made
 
 
-def numbers(house: House, *tenants: str) -> dict[str, Any]:
-    """What the functions are asked with: all numbers of these tenants."""
-
-    def ids(table: LiteralString) -> list[int]:
-        statement = sql.SQL(
-            "select x.id from {} x join tenants t on t.id = x.tenant_id where t.slug = any(%s)"
-        ).format(sql.Identifier(table))
-        return [row[0] for row in house.ask(statement, list(tenants))]
-
-    slugs = (
-        "select p.slug from projects p join tenants t on t.id = p.tenant_id and t.slug = any(%s)"
-    )
-    return {
-        "slugs": [row[0] for row in house.ask(slugs, list(tenants))],
-        "projects": ids("projects"),
-        "chunks": ids("chunks"),
-        "models": ids("embedding_models"),
-        "text": f"{MARK} tea kettle",
-        "condition": f"{MARK} | tea",
-        "vector": "[" + ",".join(["1"] * 64) + "]",
-    }
-
-
-def results(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """What each function says, or how it fails."""
-    found: dict[str, Any] = {}
-    for name, call in CALLS.items():
-        try:
-            found[name] = sorted(map(repr, session.execute(call, given).fetchall()))
-        except psycopg.Error as error:
-            found[name] = f"{type(error).__name__}: {error}"
-    return found
-
-
 def test_every_function_is_tried(house: House) -> None:
     known = house.ask("select distinct split_part(reader_functions()::text, '(', 1)")
-    assert {row[0].removeprefix("concordance.") for row in known} == set(CALLS)
+    assert {row[0].removeprefix("concordance.") for row in known} == {
+        name.partition(",")[0] for name in CALLS
+    }
     others = house.ask(
         "select proname from pg_proc where pronamespace = 'concordance'::regnamespace "
         "and prosecdef and proname !~ '^reader_'"
@@ -138,9 +80,10 @@ def test_no_function_tells_another_tenants_rows_from_none(house: House) -> None:
         assert results(session, other | narrow) == results(session, nobody | narrow)
     assert theirs == none
     assert mixed == apart
-    for name in ("reader_passages", "reader_words", "reader_nearest", "reader_candidates"):
-        assert theirs[name] == []
-        assert mixed[name]
+    for name in CALLS:
+        if name.startswith(("reader_passages", "reader_words", "reader_near", "reader_candi")):
+            assert theirs[name] == []
+            assert mixed[name], name
     assert [told for told in SECRETS if told in repr((theirs, mixed))] == []
     (term,) = [row for row in mixed["reader_terms"] if MARK in row and "english" in row]
     assert term.endswith("1, 0, 0.0, 3, False)"), "nobody of this tenant has the word"
@@ -385,7 +328,33 @@ def seen(house: House, table: str) -> int:
     return int(row[0] if row else 0) + len(shown)
 
 
-def test_what_another_tenant_has_changes_no_score(house: House) -> None:
+PAIR = """
+select min(w), max(w)
+from (select 'w' || n as w from generate_series(1, 100000) as n) x
+group by concordance.lexeme_dimension(w) having count(*) > 1
+order by 1 limit 1
+"""
+PLANT = """
+insert into concordance.term_stats (project_id, language, lexeme, passages, largest)
+select id, 'english', %s, 1, 1 from concordance.projects where slug = %s
+"""
+
+
+def test_words_that_fall_together_tell_nothing_of_another_tenants_words(house: House) -> None:
+    asked = "select shared from concordance.reader_terms(%s) where lexeme = %s"
+    with psycopg.connect(house.url, autocommit=True) as owner, house.session() as session:
+        pair = owner.execute(PAIR).fetchone()
+        assert pair is not None
+        one, other = pair
+        for project, told in (("vault", False), ("shop", True)):
+            owner.execute(PLANT, [other, project])
+            rows = session.execute(asked, [one, one]).fetchall()
+            assert {row[0] for row in rows} >= {told}
+            assert told or {row[0] for row in rows} == {False}
+            owner.execute("delete from concordance.term_stats where lexeme = %s", [other])
+
+
+def test_what_another_tenant_has_changes_no_score_and_no_figure(house: House) -> None:
     """The last one here: it removes the rows of the other tenant."""
     requests = [
         {"text": text, "fusion": fusion}
@@ -393,10 +362,17 @@ def test_what_another_tenant_has_changes_no_score(house: House) -> None:
         for fusion in ("convex", "lexical", "vector")
     ]
 
+    given = numbers(house, "default")
+
     def told() -> list[Any]:
+        with house.session() as session:
+            functions = results(session, given)
         return [
-            search(house.reader, **request, top_k=50).model_dump(exclude={"milliseconds"})
-            for request in requests
+            functions,
+            *(
+                search(house.reader, **request, top_k=50).model_dump(exclude={"milliseconds"})
+                for request in requests
+            ),
         ]
 
     before = told()

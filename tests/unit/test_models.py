@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concordance.errors import UnknownProject
+from concordance.errors import SourceRefused, UnknownProject
 from concordance.models import SearchRequest, stored_path
 
 ANY_TEXT = st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF, categories=None))
@@ -40,3 +40,12 @@ def test_an_error_can_be_written_whatever_it_names() -> None:
     error = UnknownProject("there is no project '\ud800'", hint="'\udcff' neither")
     assert str(error) == "there is no project '\\ud800'. '\\udcff' neither"
     assert error.args == ("there is no project '\\ud800'", "'\\udcff' neither")
+
+
+def test_an_error_is_one_line_that_no_terminal_obeys() -> None:
+    """It goes into the logs of runs, which `concordance serve` shows."""
+    name = "docs/a\x1b[2J\x9d0;t\x07\u202e.md\n12:00 | INFO | all is well\r\n\u2028\x85b"
+    error = SourceRefused(f"'{name}' is the first", hint=f"Raise it for {name}")
+    shown = "docs/a\ufffd[2J\ufffd0;t\ufffd\ufffd.md 12:00 | INFO | all is well b"
+    assert str(error) == f"'{shown}' is the first. Raise it for {shown}"
+    assert SourceRefused("a\tb — “é” 中").message == "a\tb — “é” 中"

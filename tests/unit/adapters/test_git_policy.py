@@ -198,9 +198,19 @@ def test_a_credential_is_for_one_origin_and_never_shows() -> None:
         ("https://example.org/r", "x", ""),
         ("https://example.org/r", "", "ghp_FAKE0000"),
         ("https://example.org/r", "a:b", "ghp_FAKE0000"),
+        ("http://example.org/r", "x", "ghp_FAKE0000"),
+        ("http://127.example.org/r", "x", "ghp_FAKE0000"),
+        ("http://127.0.0.1.example.org/r", "x", "ghp_FAKE0000"),
+        ("http://localhost.example.org/r", "x", "ghp_FAKE0000"),
     ],
 )
 def test_credentials_that_cannot_be_used_are_refused(url: str, username: str, token: str) -> None:
     with pytest.raises(SourceRefused, match="credentials") as caught:
         credential_environment(url, Credential(username, SecretStr(token)))
     assert "ghp_FAKE0000" not in repr(caught.value)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8080", "127.1.2.3", "[::1]:80"])
+def test_a_token_goes_over_http_to_this_machine_alone(host: str) -> None:
+    credential = Credential("x", SecretStr("ghp_FAKE0000"))
+    assert credential_environment(f"http://{host}/r", credential)["GIT_CONFIG_COUNT"] == "1"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from concordance.cli.printing import age, safe
+from concordance.cli.progress_bars import bars
+from concordance.progress import announcer
 from tests.unit.cli.terminal import LINK, NOW, OBEYED
 
 # --- text ------------------------------------------------------------------------------------
@@ -75,3 +79,13 @@ def test_an_age_across_the_change_of_clocks_is_the_time_that_passed() -> None:
     after = datetime(2026, 10, 25, 2, 15, tzinfo=winter)
     assert age(before, after) == "30 min ago"
     assert age(after, before) == "0 s ago"
+
+
+# --- bars ------------------------------------------------------------------------------------
+
+
+def test_a_name_beside_a_bar_is_no_markup() -> None:
+    out = io.StringIO()
+    with bars(Console(file=out, force_terminal=True, width=100)):
+        announcer("evaluate", "[/red]faq[bold]")(1, 2)
+    assert "evaluate [/red]faq[bold]" in out.getvalue()
