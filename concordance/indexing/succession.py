@@ -32,7 +32,7 @@ _TITLED: Final = re.compile(
     re.IGNORECASE,
 )
 _NAMED: Final = re.compile(
-    r"\W*(?:(?:adrs?|madr|decisions?|records?|rfc|dr|no|nr|№)\W*){0,3}0*(?P<number>\d{1,5})"
+    r"\W*(?:(?:adrs?|madr|decisions?|records?|rfc|dr|number|no|nr|№)\W*){0,3}0*(?P<number>\d{1,5})"
     r"(?:\W+(?P<title>.*))?$",
     re.IGNORECASE | re.DOTALL,
 )

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from concordance.text.record_absent import names_nothing
 from concordance.text.record_dates import find_dates
 from concordance.text.record_markup import COMMENT, TEXT_ENDING, plain
-from concordance.text.record_words import ABOUT_ITSELF, NOTHING
+from concordance.text.record_words import ABOUT_ITSELF
 
 MOST_REFERENCES: Final = 50
 _MOST_TITLE: Final = 200
@@ -98,16 +99,14 @@ _FILE: Final = re.compile(
     r"(?P<target>/?(?:[\w.%-]+/)*[\w.%-]+\.(?:mdx?|markdown|rst|adoc|asciidoc))\b", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(
-    r"(?:(?:adrs?|madrs?|decisions?|records?|rfc|dr)\s*[-_#:]?\s*|#|№|nr\.?\s*|no\.?\s*)?"
+    r"(?:(?:adrs?|madrs?|decisions?|records?|rfc|dr)\s*[-_#:]?\s*)?"
+    r"(?:#|№|(?<![^\W_])(?:nr|no|number)\b\.?\s*)?"
     r"(?P<number>\d{1,5})(?![\d/:]|-\d|\.\d)(?P<slug>-\w[\w-]*)?",
     re.IGNORECASE,
 )
 _SIGNS: Final = r"[\s*+•_`~({\"'“‘:>-]*"
 _LEAD: Final = re.compile(
     rf"{_SIGNS}(?:(?:the\s+)?(?:adrs?|records?|decisions?)[\s:]+(?=\[|`|:))?", re.IGNORECASE
-)
-_NOTHING: Final = re.compile(
-    rf"\W*(?:not\b.*|{'|'.join(sorted(map(re.escape, NOTHING)))})?\W*", re.IGNORECASE
 )
 _INSIDE: Final = re.compile(r"[^\n.;,:!?()\[\]<>`]{1,80}(?=\[|<<|:\w|`|xref:|link:)")
 _BETWEEN: Final = re.compile(
@@ -198,7 +197,7 @@ def _listed(text: str, start: int) -> list[Reference]:
     if found:
         return found
     words = _INSIDE.match(text, start)
-    if words is not None and not _NOTHING.fullmatch(words[0]):
+    if words is not None and not names_nothing(words[0]):
         found, _ = _in_a_row(text, words.end())
         if found and found[0].target is not None:
             return found
@@ -264,7 +263,7 @@ def _title(rest: str) -> str | None:
     quoted = re.match(r"[\"“'‘_`]+([^\"”'’`\n]{2,200})[\"”'’_`]", rest)
     value = quoted[1] if quoted is not None else _TITLE_END.split(rest, maxsplit=1)[0]
     title = _short(value)
-    named = len(title) < _MOST_TITLE and not _NOTHING.fullmatch(title) and not _dated(title)
+    named = len(title) < _MOST_TITLE and not names_nothing(title) and not _dated(title)
     return title if named else None
 
 

@@ -119,14 +119,26 @@ NOTHING: Final = _all(
     """none nothing nobody n/a na tbd no yes true false nil null kein keine keiner this it unknown
     pending never no_one no_other no_record no_adr no_decision no_other_record no_other_adr
     no_other_decision none_yet nothing_yet none_so_far nothing_so_far
-    to_be_decided to_be_defined to_be_determined"""
+    to_be_decided to_be_defined to_be_determined
+    aucun aucune ninguno ninguna nenhum nenhuma nessuno nessuna geen brak нет 无 無 なし 없음"""
 )
 """What stands in place of a record where there is none."""
+
+UNFILLED: Final = _all("link number title name id applicable optional blank empty any")
+PLACEHOLDERS: Final = UNFILLED | _all(
+    "a an the to of or if when leave other new newer adr adrs madr decision record document no n"
+)
+"""A text of these words alone, one of them of `UNFILLED`, tells what is to be written there."""
 
 FRONT_PAGES: Final = _all("readme index") | {"_index"}
 OTHER_PAGES: Final = _all(
     "toc contents table-of-contents sidebar summary log changelog contributing license"
 ) | {"_toc", "_toctree", "_sidebar", "_navbar", "code_of_conduct"}
+LISTS: Final = _all("index log list overview register toc contents")
+ABOUT_LISTS: Final = LISTS | _all(
+    "a adr adrs all architecture architectural decision decisions of our record records the"
+)
+"""A name of several of these words alone, one of them for a list, is that of a list of records."""
 TEMPLATES: Final = _all("template templates tmpl boilerplate skeleton")
 EMPTY: Final = _all("empty blank sample")
 ABOUT_TEMPLATES: Final = (

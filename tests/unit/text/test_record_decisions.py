@@ -8,6 +8,7 @@ import pytest
 
 from concordance.models import AdrStatus
 from concordance.text.formats import parse
+from concordance.text.record_links import Reference
 from concordance.text.records import Record, read_record
 
 NEW_YEAR = date(2021, 1, 1)
@@ -298,3 +299,86 @@ def test_names_of_deciders(value: str, names: tuple[str, ...]) -> None:
 def test_the_name_of_an_emoji_before_a_status_is_a_sign() -> None:
     assert under_status(":white_check_mark: Accepted").status is AdrStatus.ACCEPTED
     assert record("# X\n\n* Status: :no_entry_sign: Rejected\n").status is AdrStatus.REJECTED
+
+
+NONE = [
+    *(
+        "None at this time",
+        "none as of 2024-05-01",
+        "None, still valid",
+        "Currently none",
+        "None known",
+    ),
+    *(
+        "Nothing so far",
+        "N/A - active",
+        "n.a.",
+        "No successor",
+        "no newer ADR",
+        "No one yet",
+        "Nope",
+    ),
+    *(
+        "No ADR supersedes this one",
+        "none, see ADR 5",
+        "Still in force",
+        "aucun",
+        "ninguna",
+        "无",
+        "なし",
+    ),
+    *(
+        "ADR-XXXX",
+        "ADR-NNN: Title",
+        "[ADR number]",
+        "(optional)",
+        "if applicable",
+        "{Link to newer ADR}",
+    ),
+    *("Leave blank", "link to ADR"),
+]
+
+
+@pytest.mark.parametrize("none", NONE)
+def test_a_field_whose_words_say_that_nothing_replaced_it(none: str) -> None:
+    section = record(f"# X\n\n## Status\n\nAccepted\n\nSuperseded by: {none}\n")
+    field = record(f"# X\n\n- Status: Accepted\n- Superseded by: {none}\n- Supersedes: {none}\n")
+    for said in (section, field):
+        assert said.status is AdrStatus.ACCEPTED
+        assert (said.superseded_by, said.supersedes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("No magic strings", "No-code tools", "Notifications by mail", "Current users first"),
+        *("Nullable columns", "One link a page", "Number formats", "Nonexistent pages"),
+    ],
+)
+def test_a_title_may_begin_like_a_denial(title: str) -> None:
+    said = record(f"# X\n\n- Status: Accepted\n- Superseded by: {title}\n")
+    assert said.superseded_by == (Reference(title),)
+    assert said.status is AdrStatus.SUPERSEDED
+
+
+@pytest.mark.parametrize("named", ["ADR No. 9", "ADR Nr. 9", "ADR no 9", "decision number 9"])
+def test_a_number_may_be_called_one(named: str) -> None:
+    said = record(f"# X\n\n## Status\n\nSuperseded by {named}\n")
+    assert said.superseded_by == (Reference(named),)
+
+
+@pytest.mark.parametrize(
+    ("listed", "names"),
+    [
+        (
+            "\n  - name: Ann Lee\n    role: lead\n  - name: Bob\n    email: bob@example.org",
+            ("Ann Lee", "Bob"),
+        ),
+        ("\n  - { name: Ann Lee, role: lead }\n  - {name: Bob}", ("Ann Lee", "Bob")),
+        ("\n  - Ann Lee\n  - Bob", ("Ann Lee", "Bob")),
+    ],
+)
+def test_deciders_of_front_matter_may_have_fields_of_their_own(
+    listed: str, names: tuple[str, ...]
+) -> None:
+    assert record(f"---\nstatus: accepted\ndeciders:{listed}\n---\n# X\n").deciders == names
