@@ -98,6 +98,9 @@ _WIKI: Final = re.compile(r"\[\[(?P<target>[^\[\]|]+)(?:\|(?P<label>[^\[\]]*))?\
 _FILE: Final = re.compile(
     r"(?P<target>/?(?:[\w.%-]+/)*[\w.%-]+\.(?:mdx?|markdown|rst|adoc|asciidoc))\b", re.IGNORECASE
 )
+_URL: Final = re.compile(
+    r"(?P<target>https?://[^\s<>()\[\]|\"]{0,1000}[^\s<>()\[\]|\"'.,;:!?*_`~])", re.IGNORECASE
+)
 _NUMBER: Final = re.compile(
     r"(?:(?:adrs?|madrs?|decisions?|records?|rfc|dr)\s*[-_#:]?\s*)?"
     r"(?:#|№|(?<![^\W_])(?:nr|no|number)\b\.?\s*)?"
@@ -108,7 +111,9 @@ _SIGNS: Final = r"[\s*+•_`~({\"'“‘:>-]*"
 _LEAD: Final = re.compile(
     rf"{_SIGNS}(?:(?:the\s+)?(?:adrs?|records?|decisions?)[\s:]+(?=\[|`|:))?", re.IGNORECASE
 )
-_INSIDE: Final = re.compile(r"[^\n.;,:!?()\[\]<>`]{1,80}(?=\[|<<|:\w|`|xref:|link:)")
+_INSIDE: Final = re.compile(
+    r"[^\n.;,:!?()\[\]<>`]{1,80}(?P<behind> \(|)(?=\[|<<|:\w|`|xref:|link:)"
+)
 _BETWEEN: Final = re.compile(
     r"[\s*_`~)}\"'”’]*(?:,\s*and\b|[,&+;、，；和与]|\b(?:and|und|et|y)\b|\n\s*(?:[-*+•]|\d+[.)])\s)",
     re.IGNORECASE,
@@ -199,7 +204,9 @@ def _listed(text: str, start: int) -> list[Reference]:
     words = _INSIDE.match(text, start)
     if words is not None and not names_nothing(words[0]):
         found, _ = _in_a_row(text, words.end())
-        if found and found[0].target is not None:
+        target = found[0].target if found else None
+        # In brackets behind a title may be a page on it.
+        if target is not None and not (words["behind"] and _URL.match(target)):
             return found
     title = _title(text[start : start + 2 * _MOST_TITLE])
     return [] if title is None else [Reference(title)]
@@ -229,7 +236,7 @@ def _one(text: str, position: int) -> tuple[Reference | None, int]:
         match = pattern.match(text, position)
         if match is not None:
             return _linked(match), match.end()
-    match = _FILE.match(text, position)
+    match = _URL.match(text, position) or _FILE.match(text, position)
     if match is not None:
         return Reference(match["target"], match["target"]), match.end()
     match = _NUMBER.match(text, position)

@@ -367,6 +367,33 @@ def test_a_number_may_be_called_one(named: str) -> None:
     assert said.superseded_by == (Reference(named),)
 
 
+HOSTED = "https://git.example.org/acme/shop/blob/main/docs/adr/0009-use-kafka.md"
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (f"Superseded by {HOSTED}", Reference(HOSTED, HOSTED)),
+        (f"Superseded by {HOSTED}.", Reference(HOSTED, HOSTED)),
+        (
+            f"Superseded by {HOSTED}#status (2024-01-02)",
+            Reference(f"{HOSTED}#status", f"{HOSTED}#status"),
+        ),
+        (f"Superseded by <{HOSTED}>", Reference(HOSTED, HOSTED)),
+        (f"Superseded: {HOSTED}", Reference(HOSTED, HOSTED)),
+        ("Superseded by Use Kafka ([ADR-9](0009-x.md))", Reference("ADR-9", "0009-x.md")),
+        (
+            "Superseded by our decision on Kafka (`ADR 9 <0009-x.md>`_)",
+            Reference("ADR 9", "0009-x.md"),
+        ),
+        ("Superseded by Use Kafka ([wiki](https://example.org))", Reference("Use Kafka")),
+        ("Superseded by Use Kafka (2024-01-02)", Reference("Use Kafka")),
+    ],
+)
+def test_a_bare_address_and_a_link_behind_a_title(value: str, named: Reference) -> None:
+    assert under_status(value).superseded_by == (named,)
+
+
 @pytest.mark.parametrize(
     ("listed", "names"),
     [
