@@ -17,7 +17,7 @@ from concordance.models import AdrStatus
 from concordance.text.lines import LINE_END
 from concordance.text.markdown import MarkdownDocument, Section
 from concordance.text.record_dates import read_date
-from concordance.text.record_markup import COMMENT, FORMATTING, linked, without_struck
+from concordance.text.record_markup import COMMENT, FORMATTING, in_box, linked, without_struck
 from concordance.text.record_status import read_status
 from concordance.text.record_tables import as_rows, is_table, without_html
 from concordance.text.record_words import FIELDS, INDEX_HEADS, LINK_SECTIONS, META_SECTIONS
@@ -178,13 +178,17 @@ def _head(text: str, section: Section) -> list[str]:
 def _lines(text: str, section: Section) -> Iterator[str]:
     """The lines of a section without its heading and without code; one blank line for several."""
     end = section.start
-    above = ""
+    above = before = ""
     for block in section.blocks:
         written = text[block.start : block.end]
         skipped = block.kind in _SKIPPED and not is_table(written)
+        boxed = in_box(written, before) if skipped else None
+        before = written
         if block.start > end or skipped:
             yield ""
         end = block.end
+        if boxed is not None and any(map(_VERB.match, boxed)):
+            yield from boxed
         if skipped or (block.kind == "heading" and block.start == section.start):
             continue
         if block.kind == "html":

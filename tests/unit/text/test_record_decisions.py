@@ -367,6 +367,47 @@ def test_a_number_may_be_called_one(named: str) -> None:
     assert said.superseded_by == (Reference(named),)
 
 
+BOXED = "This decision has been superseded by"
+
+
+@pytest.mark.parametrize(
+    ("name", "box"),
+    [
+        ("x.rst", f".. warning::\n\n   {BOXED} `ADR 9 <0009-x.md>`_.\n"),
+        ("x.rst", f".. note:: {BOXED}\n   `ADR 9 <0009-x.md>`_.\n"),
+        ("x.rst", f".. admonition:: Old\n   :class: warning\n\n   {BOXED} `ADR 9 <0009-x.md>`_.\n"),
+        ("x.rst", f".. deprecated:: 2.0\n   {BOXED} `ADR 9 <0009-x.md>`_.\n"),
+        ("x.md", f"```{{warning}}\n{BOXED} [ADR 9](0009-x.md).\n```\n"),
+        ("x.md", f"~~~{{admonition}} Old\n:class: tip\n{BOXED} [ADR 9](0009-x.md).\n~~~\n"),
+        ("x.md", f'!!! warning "Old"\n\n    {BOXED} [ADR 9](0009-x.md).\n'),
+        ("x.md", f"??? note\n\n    {BOXED} [ADR 9](0009-x.md).\n"),
+    ],
+)
+def test_a_banner_in_a_box_of_a_generator_of_pages(name: str, box: str) -> None:
+    said = record(f"X\n=\n\n{box}\nStatus\n------\n\nAccepted\n", name)
+    assert said.superseded_by == (Reference("ADR 9", "0009-x.md"),)
+    assert (said.status, said.status_text) == (AdrStatus.SUPERSEDED, "Accepted")
+
+
+@pytest.mark.parametrize(
+    ("name", "box"),
+    [
+        (
+            "x.rst",
+            ".. note:: Statuses are proposed, accepted and rejected.\n\n   Status: Rejected\n",
+        ),
+        ("x.rst", f".. code:: text\n\n   {BOXED} ADR 9.\n"),
+        ("x.rst", f".. warning\n   {BOXED} ADR 9.\n"),
+        ("x.md", f"```text\n{BOXED} ADR 9.\n```\n"),
+        ("x.md", f"```{{code-block}} text\n{BOXED} ADR 9.\n```\n"),
+        ("x.md", f"A line\n\n    {BOXED} ADR 9.\n"),
+    ],
+)
+def test_other_boxes_and_code_say_nothing(name: str, box: str) -> None:
+    said = record(f"X\n=\n\nStatus\n------\n\nAccepted\n\n{box}", name)
+    assert (said.status, said.superseded_by) == (AdrStatus.ACCEPTED, ())
+
+
 HOSTED = "https://git.example.org/acme/shop/blob/main/docs/adr/0009-use-kafka.md"
 
 
