@@ -21,7 +21,8 @@ _AT_PRESENT: Final = (
 )
 _ABSENT: Final = re.compile(
     rf"{_AT_PRESENT}?(?:none|nothing|nobody|nope|null|n/a|n\.\s?a|not|{_NO})\b.*"
-    rf"|{_AT_PRESENT}{_IN_FORCE}",
+    # So says the newer record of an older one.
+    rf"|{_AT_PRESENT}{_IN_FORCE}|(?:this|the present) (?:one|adr|record|decision|document)",
     re.IGNORECASE | re.DOTALL,
 )
 _NUMBERLESS: Final = re.compile(

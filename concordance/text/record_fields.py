@@ -223,6 +223,8 @@ def _read_lines(
                 key, value = part_key, [part]
         elif fields and _ROW.match(line):
             below = below if number < below else _read_row(found, lines, number)
+        elif not fields and _ROW.match(line):
+            _read_link(found, _cells(line))
         elif not line.strip():
             if not opened:
                 found.add(key, "\n".join(value))
@@ -312,6 +314,13 @@ def _read_row(found: Fields, lines: Sequence[str], number: int) -> int:
     if len(cells) > 1 and names[0] is not None:
         found.add(names[0], cells[1])
     return number + 1
+
+
+def _read_link(found: Fields, cells: Sequence[str]) -> None:
+    """A row of a table of links: `| Superseded by | ADR 9 |`."""
+    key = _KEYS.get(_label(cells[0]))
+    if key in ("supersedes", "superseded_by") and len(cells) > 1:
+        found.add(key, cells[1])
 
 
 def _read_rows(found: Fields, names: Sequence[str | None], rows: Sequence[Sequence[str]]) -> None:

@@ -67,6 +67,10 @@ _SUPERSEDES: Final = re.compile(
     r"(?::(?!\w))?\s*",
     re.IGNORECASE,
 )
+_SUPERSEDING: Final = re.compile(
+    rf"(?<![^\W_])(?P<before>(?:{_PARTLY})\s+)?(?:super(?:s|c)ee?ding|replacing|obsoleting){_MARKS}\s+",
+    re.IGNORECASE,
+)
 _CLAUSE: Final = re.compile(
     r"[\n.;,|()（）。；，:：—–>→]|\s-\s|\b(?:and|but|und|aber|et|mais|y|pero|e|mas)\b",
     re.IGNORECASE,
@@ -145,7 +149,12 @@ def superseded_by(text: str) -> tuple[Reference, ...]:
 
 def supersedes(text: str) -> tuple[Reference, ...]:
     """What a value says the record replaces, as a whole."""
-    return tuple(_after(_readable(text), _SUPERSEDES))[:MOST_REFERENCES]
+    text = _readable(text)
+    found = _after(text, _SUPERSEDES)
+    for reference in _after(text, _SUPERSEDING):
+        if _of_a_record(reference):
+            found.setdefault(reference)
+    return tuple(found)[:MOST_REFERENCES]
 
 
 def _of_a_record(reference: Reference) -> bool:

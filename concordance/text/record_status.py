@@ -22,13 +22,18 @@ _STATUS: Final = {word: status for status, words in STATUSES.items() for word in
 _RANK: Final = {status: rank for rank, status in enumerate(STATUSES)}
 _TWO_WORDS: Final = re.compile(
     r"(?:not yet|to be) (?:accepted|approved|decided|agreed|adopted|ratified)"
-    r"|in (?:progress|review|discussion)|under (?:review|discussion)|work in progress"
-    r"|no longer (?:valid|in (?:force|use)|accepted|approved|active|applicable|relevant)"
+    r"|in (?:progress|review|discussion)|under (?:review|discussion|consideration)"
+    r"|work in progress|(?:ready|open) for (?:review|discussion|comments?)|needs? review"
+    r"|awaiting (?:review|approval|decision)|request for comments?"
+    r"|in (?:force|effect)\b"
+    r"|no longer (?:valid|in (?:force|use|effect)|accepted|approved|active|applicable|relevant)"
     r"|not (?:accepted|approved)(?: yet)?"
 )
 _AS_ONE: Final = {
     "not accepted": AdrStatus.REJECTED,
     "not approved": AdrStatus.REJECTED,
+    "in force": AdrStatus.ACCEPTED,
+    "in effect": AdrStatus.ACCEPTED,
 }
 _PARTLY: Final = re.compile(r"(?:partially|partly|in part|teilweise|partiellement)\b")
 _LEADING: Final = re.compile(
@@ -72,7 +77,7 @@ _BY_ANOTHER: Final = re.compile(
 )
 # What is under way beside a decision takes nothing from it, until the decision is opened again.
 _UNDER_WAY: Final = re.compile(
-    r"(?:work )?in[ -](?:progress|review|discussion)|under[ -](?:review|discussion)"
+    r"(?:work )?in[ -](?:progress|review|discussion)|under[ -](?:review|discussion|consideration)"
     r"|not yet\b|to be\b|(?:wip|rfc|pending|reviews?)\b"
 )
 _OPENED: Final = r"(?:since|started|begun|opened|seit)\b"
