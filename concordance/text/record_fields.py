@@ -41,7 +41,11 @@ _FIELD: Final = re.compile(
     rf"|：\s*{_MARK}\s*(?P<wide>.*)$)"
 )
 # These count for names that are known, as prose may look like them.
-_TIGHT: Final = re.compile(rf"\s*{_BULLET}{_MARK}{_KEY}\s*{_MARK}\s*:{_MARK}(?P<value>[^\s:/].*)$")
+_TIGHT: Final = re.compile(
+    rf"\s*{_BULLET}{_MARK}{_KEY}\s*{_MARK}\s*:{_MARK}"
+    # No role of reStructuredText: a value such as doc:`0009-x`.
+    r"(?P<value>(?!(?:[a-z]{2,20}:){1,2}`)[^\s:/].*)$"
+)
 _BOLD: Final = re.compile(
     rf"\s*{_BULLET}(?P<mark>\*\*|__|\*|_){_KEY}\s*(?P=mark)(?:\s*[-–—=→]+\s+|\s+)(?P<value>\S.*)$"
 )
@@ -59,6 +63,9 @@ _INNER: Final = re.compile(
     r"(?=[*_]{0,2}(?P<key>[^\W\d_][\w \-]{0,30}?)[*_]{0,2}\s*[:：])"
 )
 _STRONG: Final = re.compile(r"</?(?:b|strong)\b[^<>]*>", re.IGNORECASE)
+# Of reStructuredText; and of AsciiDoc.
+_LINE_BLOCK: Final = re.compile(r"^\|[ ](?=[^|]*$)")
+_LINE_COMMENT: Final = re.compile(r"//(?!/)")
 _ROW: Final = re.compile(r"\s*\|(?P<cells>.*)$")
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 _RULED: Final = re.compile(r"\s*[|+]?[\s:|+=-]*-[\s:|+=-]*$")
@@ -198,6 +205,7 @@ def _lines(text: str, section: Section) -> Iterator[str]:
         # No column is that far off, and patterns would walk such a run from each of its places.
         lines = LINE_END.split(_WIDE.sub(" " * _WIDEST, written))
         lines = lines if lines[-1] else lines[:-1]
+        lines = [_LINE_BLOCK.sub("", line) for line in lines if not _LINE_COMMENT.match(line)]
         yield from as_rows(lines[:MOST_HEADER_LINES], above)
         above = lines[-1] if lines else ""
 

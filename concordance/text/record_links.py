@@ -91,7 +91,7 @@ _MARKDOWN: Final = re.compile(
 )
 _RST: Final = re.compile(r"`(?P<label>[^`<>]+?)\s*<(?P<target>[^<>`]+)>`_{0,2}")
 _ROLE: Final = re.compile(
-    r":(?:[a-z]+:)?(?:doc|ref|download):"
+    r":(?:[a-z]+:)?(?P<role>doc|ref|download):"
     r"`(?:(?P<label>[^`<>]+?)\s*<(?P<target>[^<>`]+)>|(?P<bare>[^`<>]+))`"
 )
 _ASCIIDOC: Final = re.compile(
@@ -259,6 +259,10 @@ def _linked(match: re.Match[str]) -> Reference:
     parts = match.groupdict()
     target = parts.get("target") or parts.get("bare") or parts.get("inner") or ""
     label = parts.get("label") or parts.get("name") or target
+    if parts.get("role") == "ref":  # to a label of Sphinx, which is no file
+        return Reference(
+            _short(label if _NAMED.match(label) or not _NAMED.match(target) else target)
+        )
     return Reference(_short(label) or target[:_MOST_TITLE], target.strip("<>")[:1_000] or None)
 
 

@@ -69,7 +69,7 @@ _STRUCK: Final = re.compile(
 _TICKED: Final = re.compile(r"\[x\](?!\()", re.IGNORECASE)
 _LINK: Final = re.compile(
     r"!?\[([^\[\]]*)\](?:\((?:<[^<>]*>[^()]*|(?:[^()]|\([^()]*\))*)\)|\[[^\[\]]*\])"
-    r"|`([^`<>]+?)\s*<[^<>`]*>`_{0,2}|(?:link|xref):[^\s\[\]]+\[([^\[\]]*)\]"
+    r"|(?::[a-z:]{1,60}:)?`([^`<>]+?)\s*<[^<>`]*>`_{0,2}|(?:link|xref):[^\s\[\]]+\[([^\[\]]*)\]"
 )
 _ROLE: Final = re.compile(r":[a-z:]{1,60}:`([^`]*)`")
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")

@@ -347,7 +347,7 @@ def read_names(text: str) -> tuple[str, ...]:
         value = value[1:-1]
     names: dict[str, None] = {}
     for name in _apart(value):
-        cleaned = " ".join(_undated(name).strip(" .\t-").split())
+        cleaned = " ".join(_undated(name).strip(" .:\t-").split())
         if cleaned.casefold() in _NOBODY:
             continue
         if cleaned and re.search(r"[^\W_]", cleaned) and not cleaned.startswith("list everyone"):

@@ -247,3 +247,57 @@ def test_deciders_of_front_matter_may_have_fields_of_their_own(
     listed: str, names: tuple[str, ...]
 ) -> None:
     assert record(f"---\nstatus: accepted\ndeciders:{listed}\n---\n# X\n").deciders == names
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (":doc:`0009-x`", Reference("0009-x", "0009-x")),
+        (":doc:`ADR 9 </adr/0009-x>`", Reference("ADR 9", "/adr/0009-x")),
+        (":ref:`adr-9`", Reference("adr-9")),
+        (":ref:`Use Kafka <adr-9>`", Reference("adr-9")),
+        (":ref:`ADR 9 <kafka>`", Reference("ADR 9")),
+        (":ref:`Use Kafka <kafka>`", Reference("Use Kafka")),
+        (":std:ref:`ADR 0009 <kafka>`", Reference("ADR 0009")),
+    ],
+)
+def test_a_role_on_a_line_of_its_own_is_no_field(value: str, named: Reference) -> None:
+    for status in (
+        f":Status:\n   Superseded by {value}\n",
+        f"Status\n------\nSuperseded by {value}\n",
+    ):
+        said = record(f"X\n=\n\n{status}\nContext\n-------\nText.\n", "x.rst")
+        assert said.superseded_by == (named,)
+        label = value.split("`")[1].split(" <", maxsplit=1)[0]
+        assert said.status_text == f"Superseded by {label}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.rst", "X\n=\n\n| Status: Accepted\n| Date: 2021-01-01\n| Deciders: Ann, Bob\n"),
+        (
+            "x.adoc",
+            (
+                "= X\n\n* Status: Accepted\n// * Status: Rejected\n* Date: 2021-01-01\n"
+                "* Deciders: Ann, Bob\n"
+            ),
+        ),
+        (
+            "x.md",
+            (
+                "# X\n\n<ul><li><b>Status</b>: Accepted</li><li>Date: 2021-01-01</li>"
+                "<li>Deciders: Ann, Bob</li></ul>\n"
+            ),
+        ),
+        (
+            "x.md",
+            "# X\n\n<p>Status: Accepted</p><p>Date: 2021-01-01</p><p>Deciders: Ann, Bob</p>\n",
+        ),
+        ("x.md", "# X\n\nStatus\n: Accepted\n\nDate\n: 2021-01-01\n\nDeciders\n: Ann\n: Bob\n"),
+    ],
+)
+def test_lines_of_other_markup(name: str, text: str) -> None:
+    said = record(text, name)
+    assert (said.status_text, str(said.date)) == ("Accepted", "2021-01-01")
+    assert said.deciders == ("Ann", "Bob")
