@@ -37,6 +37,7 @@ from concordance.reading import language_chooser
 from concordance.resources import Resources
 from concordance.sessions.events import (
     Event,
+    LineProblem,
     LogContent,
     SessionNote,
     by_session,
@@ -54,6 +55,7 @@ from concordance.text.scrubbing import Scrubber, has_mark
 KEPT_BYTES = 32 * 1024 * 1024
 SESSIONS_AT_ONCE = 200
 QUERY_FORMAT = "query"
+BREAKS_OFF = "the compressed file breaks off; it is read again when it changes"
 LINKED = "a link, which is not followed below a source; name what it leads to as a source"
 
 Parts = Mapping[str, tuple[Sequence[Event], Sequence[SessionNote]]]
@@ -260,16 +262,25 @@ def read_file(resources: Resources, log: LogFile) -> tuple[str | None, LogConten
     """
     source = log.source or SessionSource(path=log.path)
     try:
-        data = log_folder.read_log(log)
+        found = log_folder.read_log(log)
         reader = None if source.format is None else resources.readers[source.format]
         wanted = {b for r in ([reader] if reader else resources.readers.values()) for b in r.beside}
         beside = log_folder.read_beside(log, sorted(wanted)) if wanted else {}
         name = log.name.removesuffix(SUFFIX)
         context = LogContext(name, beside, source.subagents, log.export)
-        named, content = read_format(data, context, resources.readers, source.format)
+        named, content = read_format(found.data, context, resources.readers, source.format)
     except (NotThisFormat, Damaged) as error:
         return source.format, LogContent(()), str(error)
-    return named, content, None
+    return named, _cut_short(content, found.data) if found.cut else content, None
+
+
+def _cut_short(content: LogContent, data: bytes) -> LogContent:
+    """What a packed log holds that breaks off, with its last line as one that is to come."""
+    last = data.count(b"\n") + 1
+    if any(problem.line == last for problem in content.problems):
+        return replace(content, cut=True)
+    to_come = LineProblem(last, BREAKS_OFF, unfinished=True)
+    return replace(content, cut=True, problems=(*content.problems, to_come))
 
 
 def log_path(log: LogFile, scrubber: Scrubber) -> str:

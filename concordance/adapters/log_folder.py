@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from concordance.adapters.unpacking import SUFFIX, unpack
+from concordance.adapters.unpacking import SUFFIX, breaks_off, unpack
 from concordance.errors import LogsUnreadable
 from concordance.sessions.exports import export_names, lies_in_export
 from concordance.sessions.reader import Reader
@@ -47,6 +47,14 @@ class LogFile:
     def around(self) -> str:
         """A text that changes with what else than its bytes is read with a log."""
         return f"{self.beside}\0\0{self.export}" if self.export else self.beside
+
+
+@dataclass(frozen=True, slots=True)
+class LogBytes:
+    """The bytes of a log, unpacked; with `cut`, what it is packed in breaks off."""
+
+    data: bytes
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +119,7 @@ def marker(logs: Iterable[LogFile], links: Iterable[Path] = ()) -> str:
     return f"logs-{digest.hexdigest()[:24]}"
 
 
-def read_log(log: LogFile) -> bytes:
+def read_log(log: LogFile) -> LogBytes:
     """The bytes of a log, up to its listed size: what came later is read next time.
 
     Raises:
@@ -123,7 +131,9 @@ def read_log(log: LogFile) -> bytes:
             data = file.read(log.size)
     except OSError as error:
         raise _unreadable(log.path, error) from None  # its own words name the path
-    return unpack(data) if log.path.suffix == SUFFIX else data
+    if log.path.suffix != SUFFIX:
+        return LogBytes(data)
+    return LogBytes(unpack(data), cut=breaks_off(data))
 
 
 def read_beside(log: LogFile, wanted: Iterable[str]) -> dict[str, bytes]:

@@ -32,7 +32,7 @@ _TITLED: Final = re.compile(
     re.IGNORECASE,
 )
 _NAMED: Final = re.compile(
-    r"\W*(?:(?:adrs?|madr|decisions?|records?|rfc|dr|no|nr|№)\W*){0,3}0*(?P<number>\d{1,5})"
+    r"\W*(?:(?:adrs?|madr|decisions?|records?|rfc|dr|number|no|nr|№)\W*){0,3}0*(?P<number>\d{1,5})"
     r"(?:\W+(?P<title>.*))?$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -242,6 +242,10 @@ class _Shelf:
         there = self._by["place"].get(_place(path))
         if there is not None:
             return there
+        if target.startswith("/"):  # from the root of a site, which is not that of the repository
+            place = _place(path)
+            called = self._by["own"].get(place.rpartition("/")[2], set())
+            return {one for one in called if f"/{_place(one)}".endswith(f"/{place}")}
         # A name without folder and ending, as wikis and generators of pages have it.
         bare = "/" not in target and not _ENDING.search(target)
         return self._by["own"].get(target.casefold(), set()) if bare else set()

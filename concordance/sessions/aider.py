@@ -39,6 +39,8 @@ _FENCE: Final = re.compile(r"(`{3,}|~{3,})")
 _BREAK: Final = "  "
 # Aider writes it where a person entered nothing.
 _BLANK: Final = "<blank>"
+# Of its own, and for the shell.
+_COMMANDS: Final = ("/", "!")
 # Commands that put a question or a task to the agent.
 _ASKING: Final = ("/ask ", "/code ", "/architect ", "/context ")
 
@@ -166,7 +168,7 @@ def _end_turn(log: _Log) -> None:
         text, why = without_thoughts(text)
     if not text or (turn.speaker == "human" and text == _BLANK):
         log.left_out.add(why or "nothing said")
-    elif turn.speaker == "human" and text.startswith("/") and not text.startswith(_ASKING):
+    elif turn.speaker == "human" and text.startswith(_COMMANDS) and not text.startswith(_ASKING):
         log.left_out.add("command")
     else:
         log.notes.setdefault(log.session, SessionNote(log.session))
@@ -185,5 +187,5 @@ READER = Reader(
     patterns=("**/*.aider.chat.history.md", "**/.aider.chat.history.md"),
     recognises=_recognises,
     read=read_aider,
-    version=3,
+    version=4,
 )

@@ -149,7 +149,7 @@ def _recognises(sample: Sample) -> bool:
         whole = whole["conversations"]
     if sample.path.name in _BESIDE and "user" in sample.text:
         return True
-    if whole == [] and sample.path.name == "conversations.json":
+    if whole == [] and sample.path.match("conversations*.json"):
         return True
     found = [whole] if isinstance(whole, dict) else entries(whole)
     return any(isinstance(table(one).get("mapping"), dict) for one in found)
@@ -161,5 +161,5 @@ READER = Reader(
     patterns=("**/conversations*.json",),
     recognises=_recognises,
     read=read_chatgpt,
-    version=2,
+    version=3,
 )

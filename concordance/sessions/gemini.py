@@ -120,7 +120,8 @@ def _content(
     events = []
     for message_id, message in log.messages.items():
         speaker = _SPEAKERS.get(kind(message))
-        text, why = spoken(message.get("content")), None
+        content = message.get("content")  # parts, or one that is not in a list
+        text, why = spoken([content] if isinstance(content, dict) else content), None
         if speaker == "agent":
             text, why = without_thoughts(text)
         if speaker is None:
@@ -169,5 +170,5 @@ READER = Reader(
     patterns=("**/chats/session-*.jsonl", "**/chats/session-*.json", "session-*.json*"),
     recognises=_recognises,
     read=read_gemini,
-    version=2,
+    version=3,
 )

@@ -31,6 +31,7 @@ from concordance.sessions.reader import (
     Sample,
     whole_document,
 )
+from concordance.sessions.slack_blocks import in_blocks
 
 USERS: Final = "../users.json"
 _SAID: Final = ("", "bot_message", "thread_broadcast", "me_message", "file_share", "file_comment")
@@ -39,6 +40,7 @@ _BESIDE: Final = (
     *("users.json", "channels.json", "groups.json", "dms.json", "mpims.json"),
     *("integration_logs.json", "org_users.json", "canvases.json", "lists.json"),
 )
+_NO_PREVIEW: Final = "[no preview available]"
 # Reminders and notices of Slack itself.
 _SLACKBOT: Final = "USLACKBOT"
 # `<@U2>`, `<@U2|bo>`, `<#C1|general>`, `<!here>`, `<https://x|this>`
@@ -75,7 +77,7 @@ def read_slack(data: bytes, context: LogContext) -> LogContent:
 
 def _event(channel: str, message: Json, text: str, names: Mapping[str, str]) -> Event:
     at = string(message["ts"]) or ""
-    bot = kind(message, "subtype") == "bot_message" or "bot_id" in message
+    bot = kind(message, "subtype") == "bot_message" or bool(string(message.get("bot_id")))
     return Event(
         session_id=channel,
         event_id=at,
@@ -102,15 +104,20 @@ def _text(message: Json, names: Mapping[str, str]) -> str | None:
     """The text as a reader sees it; a bot's may stand in what it attached."""
     text = string(message.get("text"))
     if text is None:
-        attached = [
-            string(table(a).get("text")) or string(table(a).get("fallback"))
-            for a in entries(message.get("attachments"))
-        ]
-        text = string("\n\n".join(filter(None, attached)))
+        attached = map(_attached, entries(message.get("attachments")))
+        text = in_blocks(message.get("blocks")) or string("\n\n".join(filter(None, attached)))
     if text is None:
         return None
     shown = _MARKED.sub(lambda found: _shown(found, names), text)
     return string(html.unescape(shown))
+
+
+def _attached(attachment: object) -> str | None:
+    """The words of an attachment; what stands in place of those that Slack can't show is none."""
+    one = table(attachment)
+    fallback = string(one.get("fallback"))
+    shown = None if fallback == _NO_PREVIEW else fallback
+    return string(one.get("text")) or in_blocks(one.get("blocks")) or shown
 
 
 def _shown(found: re.Match[str], names: Mapping[str, str]) -> str:
@@ -178,7 +185,7 @@ READER = Reader(
     patterns=("**/[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json",),
     recognises=_recognises,
     read=read_slack,
-    version=3,
+    version=4,
     beside=(USERS,),
     in_exports=True,
     aside=_BESIDE,

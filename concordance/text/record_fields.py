@@ -17,7 +17,7 @@ from concordance.models import AdrStatus
 from concordance.text.lines import LINE_END
 from concordance.text.markdown import MarkdownDocument, Section
 from concordance.text.record_dates import read_date
-from concordance.text.record_markup import COMMENT, FORMATTING, linked, without_struck
+from concordance.text.record_markup import COMMENT, FORMATTING, in_box, linked, without_struck
 from concordance.text.record_status import read_status
 from concordance.text.record_tables import as_rows, is_table, without_html
 from concordance.text.record_words import FIELDS, INDEX_HEADS, LINK_SECTIONS, META_SECTIONS
@@ -41,7 +41,11 @@ _FIELD: Final = re.compile(
     rf"|：\s*{_MARK}\s*(?P<wide>.*)$)"
 )
 # These count for names that are known, as prose may look like them.
-_TIGHT: Final = re.compile(rf"\s*{_BULLET}{_MARK}{_KEY}\s*{_MARK}\s*:{_MARK}(?P<value>[^\s:/].*)$")
+_TIGHT: Final = re.compile(
+    rf"\s*{_BULLET}{_MARK}{_KEY}\s*{_MARK}\s*:{_MARK}"
+    # No role of reStructuredText: a value such as doc:`0009-x`.
+    r"(?P<value>(?!(?:[a-z]{2,20}:){1,2}`)[^\s:/].*)$"
+)
 _BOLD: Final = re.compile(
     rf"\s*{_BULLET}(?P<mark>\*\*|__|\*|_){_KEY}\s*(?P=mark)(?:\s*[-–—=→]+\s+|\s+)(?P<value>\S.*)$"
 )
@@ -59,6 +63,9 @@ _INNER: Final = re.compile(
     r"(?=[*_]{0,2}(?P<key>[^\W\d_][\w \-]{0,30}?)[*_]{0,2}\s*[:：])"
 )
 _STRONG: Final = re.compile(r"</?(?:b|strong)\b[^<>]*>", re.IGNORECASE)
+# Of reStructuredText; and of AsciiDoc.
+_LINE_BLOCK: Final = re.compile(r"^\|[ ](?=[^|]*$)")
+_LINE_COMMENT: Final = re.compile(r"//(?!/)")
 _ROW: Final = re.compile(r"\s*\|(?P<cells>.*)$")
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 _RULED: Final = re.compile(r"\s*[|+]?[\s:|+=-]*-[\s:|+=-]*$")
@@ -178,13 +185,17 @@ def _head(text: str, section: Section) -> list[str]:
 def _lines(text: str, section: Section) -> Iterator[str]:
     """The lines of a section without its heading and without code; one blank line for several."""
     end = section.start
-    above = ""
+    above = before = ""
     for block in section.blocks:
         written = text[block.start : block.end]
         skipped = block.kind in _SKIPPED and not is_table(written)
+        boxed = in_box(written, before) if skipped else None
+        before = written
         if block.start > end or skipped:
             yield ""
         end = block.end
+        if boxed is not None and any(map(_VERB.match, boxed)):
+            yield from boxed
         if skipped or (block.kind == "heading" and block.start == section.start):
             continue
         if block.kind == "html":
@@ -194,6 +205,7 @@ def _lines(text: str, section: Section) -> Iterator[str]:
         # No column is that far off, and patterns would walk such a run from each of its places.
         lines = LINE_END.split(_WIDE.sub(" " * _WIDEST, written))
         lines = lines if lines[-1] else lines[:-1]
+        lines = [_LINE_BLOCK.sub("", line) for line in lines if not _LINE_COMMENT.match(line)]
         yield from as_rows(lines[:MOST_HEADER_LINES], above)
         above = lines[-1] if lines else ""
 
@@ -219,6 +231,8 @@ def _read_lines(
                 key, value = part_key, [part]
         elif fields and _ROW.match(line):
             below = below if number < below else _read_row(found, lines, number)
+        elif not fields and _ROW.match(line):
+            _read_link(found, _cells(line))
         elif not line.strip():
             if not opened:
                 found.add(key, "\n".join(value))
@@ -308,6 +322,13 @@ def _read_row(found: Fields, lines: Sequence[str], number: int) -> int:
     if len(cells) > 1 and names[0] is not None:
         found.add(names[0], cells[1])
     return number + 1
+
+
+def _read_link(found: Fields, cells: Sequence[str]) -> None:
+    """A row of a table of links: `| Superseded by | ADR 9 |`."""
+    key = _KEYS.get(_label(cells[0]))
+    if key in ("supersedes", "superseded_by") and len(cells) > 1:
+        found.add(key, cells[1])
 
 
 def _read_rows(found: Fields, names: Sequence[str | None], rows: Sequence[Sequence[str]]) -> None:

@@ -13,9 +13,11 @@ from typing import Final
 from concordance.text.markdown import MarkdownDocument
 from concordance.text.record_fields import section_name
 from concordance.text.record_words import (
+    ABOUT_LISTS,
     ABOUT_TEMPLATES,
     EMPTY,
     FRONT_PAGES,
+    LISTS,
     OTHER_PAGES,
     TEMPLATES,
 )
@@ -34,7 +36,7 @@ class Form(StrEnum):
 
 _DATED: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}(?!\d)")
 _SECTIONS: Final = re.compile(
-    r"status|context\b|decisions?\b|consequences?\b|considered |decision drivers|alternatives?\b"
+    r"status\b|context\b|decisions?\b|consequences?\b|considered |decision drivers|alternatives?\b"
     r"|options?\b|problem\b|proposal\b|proposed\b|rationale\b|motivation\b|background\b|outcome\b"
     r"|implications?\b|trade-?offs?\b|pros and cons|drivers?\b|solution\b|resolution\b|summary of"
     r"|kontext|entscheidung|konsequenzen|alternativen|problemstellung|hintergrund|begründung"
@@ -43,16 +45,25 @@ _SECTIONS: Final = re.compile(
     r"|背景|决策|決定|决定|后果|結果|影响|影響|コンテキスト|문맥|결정|결과",
     re.IGNORECASE,
 )
+_A_TITLE: Final = r"(?:(?:short|brief|descriptive|decision|adr|the|your)\s+)*title\b.*"
+# Whatever status stands below it.
+_NO_TITLE: Final = re.compile(
+    rf"(?:(?:adrs?|decision|record)\b)?\W*(?:number|n{{1,4}}|x{{1,4}}|0{{2,4}})\W+{_A_TITLE}"
+    rf"|(?:(?:adrs?|decision|record)\b\W*)?[{{<\[]{_A_TITLE}[}}>\]]",
+    re.IGNORECASE,
+)
 _PLACEHOLDER_TITLE: Final = re.compile(
     r"[{<\[].*[}>\]]|(?:number|n{2,4}|x{2,4}|0{2,4})\W+.*title|.*\btitle of .*|(?:short )?title\W*"
     r"|adr[- ]?(?:n+|x+|0+)\b.*|.*<[^<>]*title[^<>]*>.*",
     re.IGNORECASE,
 )
+# In capitals: a heading `Status` is no placeholder.
 _PLACEHOLDER_VALUE: Final = re.compile(
-    r"^\W*(?:status|date|stand|datum)\W*:\W*"
-    r"(?:date|status|y{4}-m{1,2}-d{1,2}.*|[{<\[][^\]}>]*y{2,4}.*"
-    r"|[{<\[].*\|.*|proposed\s*[|/].*\|.*)\s*$|^\W*(?:STATUS|DATE|YYYY-MM-DD)\W*$",
-    re.IGNORECASE | re.MULTILINE,
+    r"^\W*(?i:status|date|stand|datum)\W*:\W*"
+    r"(?i:date|status|y{4}-m{1,2}-d{1,2}.*|[{<\[][^\]}>]*y{2,4}.*"
+    r"|[{<\[].*\|.*|proposed\s*[|/].*\|.*)\s*$"
+    r"|^[^\w#=\n]*(?:STATUS|DATE|(?i:YYYY-MM-DD))\W*$(?!\n[-=~^*#]{3})",
+    re.MULTILINE,
 )
 # To files beside it: a list of options may link to the pages of each.
 _LINK_LINE: Final = re.compile(
@@ -80,7 +91,7 @@ def is_named_otherwise(path: str) -> bool:
     if is_front_page(path):
         return not folders
     within = {_words(folder) <= ABOUT_TEMPLATES and _speaks(folder) for folder in folders}
-    return stem in OTHER_PAGES or _is_template(stem) or True in within
+    return stem in OTHER_PAGES or _is_template(stem) or _is_list(stem) or True in within
 
 
 def _stem(path: str) -> str:
@@ -99,6 +110,17 @@ def _is_template(stem: str) -> bool:
     words = _words(stem)
     speaks = words & TEMPLATES or (words & EMPTY and words & {"adr", "decision"})
     return bool(speaks) and words <= ABOUT_TEMPLATES and not _DATED.match(stem)
+
+
+def _is_list(stem: str) -> bool:
+    """Whether a name is that of a list of records: a number or a day says that it is none."""
+    words = _words(stem)
+    return (
+        len(words) > 1
+        and bool(words & LISTS)
+        and words <= ABOUT_LISTS
+        and not re.search(r"\d", stem)
+    )
 
 
 def form_of(text: str, document: MarkdownDocument, record: Record) -> Form:
@@ -131,4 +153,5 @@ def _is_unfilled(text: str, document: MarkdownDocument, record: Record) -> bool:
     titled = bool(words) and words <= ABOUT_TEMPLATES and _speaks(title)
     unnamed = bool(_PLACEHOLDER_TITLE.fullmatch(title.strip()))
     empty = bool(_PLACEHOLDER_VALUE.search(text[:_HEAD])) and record.date is None
-    return titled or (unnamed and (empty or not record.status_text))
+    untitled = bool(_NO_TITLE.fullmatch(title.strip())) and record.date is None
+    return titled or untitled or (unnamed and (empty or not record.status_text))

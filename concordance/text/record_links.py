@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from concordance.text.record_absent import names_nothing
 from concordance.text.record_dates import find_dates
 from concordance.text.record_markup import COMMENT, TEXT_ENDING, plain
-from concordance.text.record_words import ABOUT_ITSELF, NOTHING
+from concordance.text.record_words import ABOUT_ITSELF
 
 MOST_REFERENCES: Final = 50
 _MOST_TITLE: Final = 200
@@ -66,6 +67,10 @@ _SUPERSEDES: Final = re.compile(
     r"(?::(?!\w))?\s*",
     re.IGNORECASE,
 )
+_SUPERSEDING: Final = re.compile(
+    rf"(?<![^\W_])(?P<before>(?:{_PARTLY})\s+)?(?:super(?:s|c)ee?ding|replacing|obsoleting){_MARKS}\s+",
+    re.IGNORECASE,
+)
 _CLAUSE: Final = re.compile(
     r"[\n.;,|()（）。；，:：—–>→]|\s-\s|\b(?:and|but|und|aber|et|mais|y|pero|e|mas)\b",
     re.IGNORECASE,
@@ -86,7 +91,7 @@ _MARKDOWN: Final = re.compile(
 )
 _RST: Final = re.compile(r"`(?P<label>[^`<>]+?)\s*<(?P<target>[^<>`]+)>`_{0,2}")
 _ROLE: Final = re.compile(
-    r":(?:[a-z]+:)?(?:doc|ref|download):"
+    r":(?:[a-z]+:)?(?P<role>doc|ref|download):"
     r"`(?:(?P<label>[^`<>]+?)\s*<(?P<target>[^<>`]+)>|(?P<bare>[^`<>]+))`"
 )
 _ASCIIDOC: Final = re.compile(
@@ -97,8 +102,12 @@ _WIKI: Final = re.compile(r"\[\[(?P<target>[^\[\]|]+)(?:\|(?P<label>[^\[\]]*))?\
 _FILE: Final = re.compile(
     r"(?P<target>/?(?:[\w.%-]+/)*[\w.%-]+\.(?:mdx?|markdown|rst|adoc|asciidoc))\b", re.IGNORECASE
 )
+_URL: Final = re.compile(
+    r"(?P<target>https?://[^\s<>()\[\]|\"]{0,1000}[^\s<>()\[\]|\"'.,;:!?*_`~])", re.IGNORECASE
+)
 _NUMBER: Final = re.compile(
-    r"(?:(?:adrs?|madrs?|decisions?|records?|rfc|dr)\s*[-_#:]?\s*|#|№|nr\.?\s*|no\.?\s*)?"
+    r"(?:(?:adrs?|madrs?|decisions?|records?|rfc|dr)\s*[-_#:]?\s*)?"
+    r"(?:#|№|(?<![^\W_])(?:nr|no|number)\b\.?\s*)?"
     r"(?P<number>\d{1,5})(?![\d/:]|-\d|\.\d)(?P<slug>-\w[\w-]*)?",
     re.IGNORECASE,
 )
@@ -106,10 +115,9 @@ _SIGNS: Final = r"[\s*+•_`~({\"'“‘:>-]*"
 _LEAD: Final = re.compile(
     rf"{_SIGNS}(?:(?:the\s+)?(?:adrs?|records?|decisions?)[\s:]+(?=\[|`|:))?", re.IGNORECASE
 )
-_NOTHING: Final = re.compile(
-    rf"\W*(?:not\b.*|{'|'.join(sorted(map(re.escape, NOTHING)))})?\W*", re.IGNORECASE
+_INSIDE: Final = re.compile(
+    r"[^\n.;,:!?()\[\]<>`]{1,80}(?P<behind> \(|)(?=\[|<<|:\w|`|xref:|link:)"
 )
-_INSIDE: Final = re.compile(r"[^\n.;,:!?()\[\]<>`]{1,80}(?=\[|<<|:\w|`|xref:|link:)")
 _BETWEEN: Final = re.compile(
     r"[\s*_`~)}\"'”’]*(?:,\s*and\b|[,&+;、，；和与]|\b(?:and|und|et|y)\b|\n\s*(?:[-*+•]|\d+[.)])\s)",
     re.IGNORECASE,
@@ -141,7 +149,12 @@ def superseded_by(text: str) -> tuple[Reference, ...]:
 
 def supersedes(text: str) -> tuple[Reference, ...]:
     """What a value says the record replaces, as a whole."""
-    return tuple(_after(_readable(text), _SUPERSEDES))[:MOST_REFERENCES]
+    text = _readable(text)
+    found = _after(text, _SUPERSEDES)
+    for reference in _after(text, _SUPERSEDING):
+        if _of_a_record(reference):
+            found.setdefault(reference)
+    return tuple(found)[:MOST_REFERENCES]
 
 
 def _of_a_record(reference: Reference) -> bool:
@@ -198,9 +211,11 @@ def _listed(text: str, start: int) -> list[Reference]:
     if found:
         return found
     words = _INSIDE.match(text, start)
-    if words is not None and not _NOTHING.fullmatch(words[0]):
+    if words is not None and not names_nothing(words[0]):
         found, _ = _in_a_row(text, words.end())
-        if found and found[0].target is not None:
+        target = found[0].target if found else None
+        # In brackets behind a title may be a page on it.
+        if target is not None and not (words["behind"] and _URL.match(target)):
             return found
     title = _title(text[start : start + 2 * _MOST_TITLE])
     return [] if title is None else [Reference(title)]
@@ -230,7 +245,7 @@ def _one(text: str, position: int) -> tuple[Reference | None, int]:
         match = pattern.match(text, position)
         if match is not None:
             return _linked(match), match.end()
-    match = _FILE.match(text, position)
+    match = _URL.match(text, position) or _FILE.match(text, position)
     if match is not None:
         return Reference(match["target"], match["target"]), match.end()
     match = _NUMBER.match(text, position)
@@ -244,6 +259,10 @@ def _linked(match: re.Match[str]) -> Reference:
     parts = match.groupdict()
     target = parts.get("target") or parts.get("bare") or parts.get("inner") or ""
     label = parts.get("label") or parts.get("name") or target
+    if parts.get("role") == "ref":  # to a label of Sphinx, which is no file
+        return Reference(
+            _short(label if _NAMED.match(label) or not _NAMED.match(target) else target)
+        )
     return Reference(_short(label) or target[:_MOST_TITLE], target.strip("<>")[:1_000] or None)
 
 
@@ -264,7 +283,7 @@ def _title(rest: str) -> str | None:
     quoted = re.match(r"[\"“'‘_`]+([^\"”'’`\n]{2,200})[\"”'’_`]", rest)
     value = quoted[1] if quoted is not None else _TITLE_END.split(rest, maxsplit=1)[0]
     title = _short(value)
-    named = len(title) < _MOST_TITLE and not _NOTHING.fullmatch(title) and not _dated(title)
+    named = len(title) < _MOST_TITLE and not names_nothing(title) and not _dated(title)
     return title if named else None
 
 

@@ -22,6 +22,14 @@ FORMATTING: Final = re.compile(
 )
 TEXT_ENDING: Final = r"\.(?:mdx?|markdown|rst|adoc|asciidoc|html?|txt|pdf)"
 
+_BOXES: Final = (
+    r"(?:attention|caution|danger|deprecated|error|hint|important|note|seealso|tip|warning"
+    r"|admonition|versionchanged)"
+)
+_RST_BOX: Final = re.compile(rf"\.\. {_BOXES}::[ \t]*", re.IGNORECASE)
+_MYST_BOX: Final = re.compile(rf"[ ]{{0,3}}(?:`{{3,}}|~{{3,}}){{{_BOXES}}}[^\n]*\n", re.IGNORECASE)
+_OPEN_BOX: Final = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+[\w-]+[^\n]*\n?", re.IGNORECASE)
+
 _DEFINITION: Final = re.compile(
     r"^[ ]{0,3}\[[^\[\]\n]{1,999}\]:[ \t]*\S.*$|^\.\. +_[^\n]*$|^\.\. +__:.*$", re.MULTILINE
 )
@@ -61,11 +69,25 @@ _STRUCK: Final = re.compile(
 _TICKED: Final = re.compile(r"\[x\](?!\()", re.IGNORECASE)
 _LINK: Final = re.compile(
     r"!?\[([^\[\]]*)\](?:\((?:<[^<>]*>[^()]*|(?:[^()]|\([^()]*\))*)\)|\[[^\[\]]*\])"
-    r"|`([^`<>]+?)\s*<[^<>`]*>`_{0,2}|(?:link|xref):[^\s\[\]]+\[([^\[\]]*)\]"
+    r"|(?::[a-z:]{1,60}:)?`([^`<>]+?)\s*<[^<>`]*>`_{0,2}|(?:link|xref):[^\s\[\]]+\[([^\[\]]*)\]"
 )
 _ROLE: Final = re.compile(r":[a-z:]{1,60}:`([^`]*)`")
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 _MARKS: Final = re.compile(r"[*`{}\"“”]|(?<!\w)[_'‘’]+|[_'‘’]+(?!\w)")
+
+
+def in_box(written: str, above: str) -> list[str] | None:
+    """The lines of a box that a generator of pages draws, such as a warning; None where it is none.
+
+    Args:
+        written: A block, as it stands.
+        above: The block before it: MkDocs' boxes are code below a line of their own.
+    """
+    opened = _RST_BOX.match(written) or _MYST_BOX.match(written)
+    if opened is None and _OPEN_BOX.fullmatch(above) is None:
+        return None
+    inside = written if opened is None else written[opened.end() :]
+    return [line.strip() for line in inside.splitlines()]
 
 
 def linked(text: str, definitions: Mapping[str, str]) -> str:

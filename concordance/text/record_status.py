@@ -13,21 +13,27 @@ from datetime import date
 from typing import Final
 
 from concordance.models import AdrStatus
+from concordance.text.record_absent import names_nothing
 from concordance.text.record_dates import find_dates
 from concordance.text.record_markup import COMMENT, plain, without_links
-from concordance.text.record_words import NOTHING, STATUSES
+from concordance.text.record_words import STATUSES
 
 _STATUS: Final = {word: status for status, words in STATUSES.items() for word in words}
 _RANK: Final = {status: rank for rank, status in enumerate(STATUSES)}
 _TWO_WORDS: Final = re.compile(
     r"(?:not yet|to be) (?:accepted|approved|decided|agreed|adopted|ratified)"
-    r"|in (?:progress|review|discussion)|under (?:review|discussion)|work in progress"
-    r"|no longer (?:valid|in (?:force|use)|accepted|approved|active|applicable|relevant)"
+    r"|in (?:progress|review|discussion)|under (?:review|discussion|consideration)"
+    r"|work in progress|(?:ready|open) for (?:review|discussion|comments?)|needs? review"
+    r"|awaiting (?:review|approval|decision)|request for comments?"
+    r"|in (?:force|effect)\b"
+    r"|no longer (?:valid|in (?:force|use|effect)|accepted|approved|active|applicable|relevant)"
     r"|not (?:accepted|approved)(?: yet)?"
 )
 _AS_ONE: Final = {
     "not accepted": AdrStatus.REJECTED,
     "not approved": AdrStatus.REJECTED,
+    "in force": AdrStatus.ACCEPTED,
+    "in effect": AdrStatus.ACCEPTED,
 }
 _PARTLY: Final = re.compile(r"(?:partially|partly|in part|teilweise|partiellement)\b")
 _LEADING: Final = re.compile(
@@ -45,6 +51,9 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BETWEEN_NAMES: Final = re.compile(r"\s*(?:[,;\n、，；]|\s(?:and|und|et|y|&)\s)\s*")
 _BETWEEN_LAST_FIRST: Final = re.compile(r"\s*[;；\n]\s*")
 _IN_BRACKETS: Final = re.compile(r"\([^()\n]{0,200}\)")
+_NAME: Final = re.compile(
+    r"(?:\{(?:[^{}]*,)?)?\s*[\"']?name[\"']?\s*:\s+([^,{}\n]+)", re.IGNORECASE
+)
 _NOBODY: Final = frozenset({"tbd", "tba", "n/a", "none", "nobody", "unknown", "todo"})
 _BEFORE_A_DAY: Final = re.compile(r"[\s,(]*(?:\b(?:on|at|am|le|el|em|since|dated?)\b)?[\s:]*$")
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
@@ -68,7 +77,7 @@ _BY_ANOTHER: Final = re.compile(
 )
 # What is under way beside a decision takes nothing from it, until the decision is opened again.
 _UNDER_WAY: Final = re.compile(
-    r"(?:work )?in[ -](?:progress|review|discussion)|under[ -](?:review|discussion)"
+    r"(?:work )?in[ -](?:progress|review|discussion)|under[ -](?:review|discussion|consideration)"
     r"|not yet\b|to be\b|(?:wip|rfc|pending|reviews?)\b"
 )
 _OPENED: Final = r"(?:since|started|begun|opened|seit)\b"
@@ -99,9 +108,7 @@ _LEFT_OPEN: Final = re.compile(
 )
 # A field that was left open, as templates have it: `Superseded by: (none)`.
 _BY_NOTHING: Final = re.compile(
-    r"^[\W_]*(?:superseded|replaced)\W+by\W*"
-    rf"(?:not\b[^\n]*|{'|'.join(sorted(map(re.escape, NOTHING)))}|-|\u2014)?\W*$",
-    re.MULTILINE | re.IGNORECASE,
+    r"^[\W_]*(?:superseded|replaced)\W+by(?!\w)(?P<what>[^\n]*)$", re.MULTILINE | re.IGNORECASE
 )
 
 
@@ -227,7 +234,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _read_lines(text: str) -> Iterator[_Line]:
-    value = _BY_NOTHING.sub("", plain(without_links(text[:_MOST_CHARACTERS])))
+    value = _BY_NOTHING.sub(_without_nothing, plain(without_links(text[:_MOST_CHARACTERS])))
     if find_dates(value):
         value = _LEFT_OPEN.sub("", value)
     label = ""
@@ -244,6 +251,10 @@ def _read_lines(text: str) -> Iterator[_Line]:
         alone = bool(own) and _DATE_ALONE.fullmatch(line.strip()) is not None
         label = line if line.rstrip().endswith((":", "：")) else label if not line.strip() else ""
         yield _Line(stated, own, alone, len(line), frozenset(_under_way(line, stated)))
+
+
+def _without_nothing(line: re.Match[str]) -> str:
+    return "" if names_nothing(line["what"]) else line[0]
 
 
 def _under_way(line: str, stated: list[tuple[int, AdrStatus]]) -> Iterator[int]:
@@ -329,12 +340,14 @@ def _stated(statement: str) -> AdrStatus | None:
 def read_names(text: str) -> tuple[str, ...]:
     """The people of a value, as written: links without their address, each once."""
     lines = [_BULLET.sub("", line) for line in COMMENT.sub("", text).splitlines()]
+    # Of a list of people with fields each, as in front matter.
+    lines = [found[1] for line in lines if (found := _NAME.match(line))] or lines
     value = plain("\n".join(lines)).strip("[] \t\n")
     if _IN_BRACKETS.fullmatch(value):
         value = value[1:-1]
     names: dict[str, None] = {}
     for name in _apart(value):
-        cleaned = " ".join(_undated(name).strip(" .\t-").split())
+        cleaned = " ".join(_undated(name).strip(" .:\t-").split())
         if cleaned.casefold() in _NOBODY:
             continue
         if cleaned and re.search(r"[^\W_]", cleaned) and not cleaned.startswith("list everyone"):

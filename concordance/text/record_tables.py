@@ -26,7 +26,7 @@ _COLUMNS: Final = re.compile(r"\bcols\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^,\]]*))
 _HEADER: Final = re.compile(r"%header|options\s*=\s*\"[^\"]*header")
 _MOST_COLUMNS: Final = 50
 _MOST_HTML: Final = 100_000
-_STRUCTURE: Final = re.compile(r"<(?:tr|td|th|dt|dd|h[1-6])\b", re.IGNORECASE)
+_STRUCTURE: Final = re.compile(r"<(?:tr|td|th|dt|dd|h[1-6]|li|p|div)\b", re.IGNORECASE)
 _TAG: Final = re.compile(
     r"<(?P<end>/?)(?P<name>table|thead|tbody|tfoot|tr|td|th|dl|dt|dd|h[1-6]|p|div|li|br)\b[^<>]*>",
     re.IGNORECASE,

@@ -24,24 +24,28 @@ STATUSES: Final[dict[AdrStatus, frozenset[str]]] = {
         已取代 已被取代 被取代 已替代 置換 置き換え 대체됨"""
     ),
     AdrStatus.DEPRECATED: _all(
-        """deprecated obsolete obsoleted retired reverted outdated expired archived
+        """deprecated obsolete obsoleted retired reverted revoked rescinded inactive outdated
+        expired archived
         veraltet obsolète déprécié dépréciée obsoleto obsoleta depreciado descontinuado deprecato
         verouderd устарело 已弃用 已废弃 廃止 非推奨 폐기됨"""
     ),
     AdrStatus.REJECTED: _all(
         """rejected declined denied refused withdrawn abandoned cancelled canceled dropped discarded
+        vetoed
         abgelehnt verworfen zurückgezogen rejeté rejetée refusé rechazado rechazada rejeitado
         rejeitada rifiutato rifiutata afgewezen odrzucone отклонено 已拒绝 拒绝 却下 거부됨"""
     ),
     AdrStatus.ACCEPTED: _all(
         """accepted accept approved agreed adopted decided ratified final active implemented done
-        completed akzeptiert angenommen beschlossen genehmigt entschieden accepté acceptée adopté
+        completed confirmed enforced
+        akzeptiert angenommen beschlossen genehmigt entschieden accepté acceptée adopté
         adoptée approuvé validé aceptado aceptada aprobado aprobada aceito aceita aprovado aprovada
         accettato accettata approvato geaccepteerd goedgekeurd zaakceptowane przyjęte принято
         已接受 接受 已采纳 采纳 已通过 承認 採用 承認済み 수락됨 승인됨"""
     ),
     AdrStatus.PROPOSED: _all(
-        """proposed proposal propose draft drafted wip pending in-progress in-review under-review
+        """proposed proposal propose suggested
+        draft drafted wip pending in-progress in-review under-review
         in-discussion under-discussion rfc review vorgeschlagen entwurf vorschlag proposé proposée
         brouillon propuesto propuesta borrador proposto proposta rascunho bozza voorgesteld concept
         propozycja предложено черновик 提议 提议中 草案 提案 提案中 제안됨"""
@@ -65,7 +69,8 @@ MONTHS: Final[tuple[frozenset[str], ...]] = (
 
 FIELDS: Final[dict[str, frozenset[str]]] = {
     "status": _all(
-        "status state adr_status decision_status statut estado estatus stato 状态 ステータス 상태"
+        """status state adr_status decision_status current_status statut estado estatus stato
+        状态 ステータス 상태"""
     ),
     "date": _all(
         """date decision_date date_of_decision decided decided_on datum fecha data
@@ -119,14 +124,26 @@ NOTHING: Final = _all(
     """none nothing nobody n/a na tbd no yes true false nil null kein keine keiner this it unknown
     pending never no_one no_other no_record no_adr no_decision no_other_record no_other_adr
     no_other_decision none_yet nothing_yet none_so_far nothing_so_far
-    to_be_decided to_be_defined to_be_determined"""
+    to_be_decided to_be_defined to_be_determined
+    aucun aucune ninguno ninguna nenhum nenhuma nessuno nessuna geen brak нет 无 無 なし 없음"""
 )
 """What stands in place of a record where there is none."""
+
+UNFILLED: Final = _all("link number title name id applicable optional blank empty any")
+PLACEHOLDERS: Final = UNFILLED | _all(
+    "a an the to of or if when leave other new newer adr adrs madr decision record document no n"
+)
+"""A text of these words alone, one of them of `UNFILLED`, tells what is to be written there."""
 
 FRONT_PAGES: Final = _all("readme index") | {"_index"}
 OTHER_PAGES: Final = _all(
     "toc contents table-of-contents sidebar summary log changelog contributing license"
 ) | {"_toc", "_toctree", "_sidebar", "_navbar", "code_of_conduct"}
+LISTS: Final = _all("index log list overview register toc contents")
+ABOUT_LISTS: Final = LISTS | _all(
+    "a adr adrs all architecture architectural decision decisions of our record records the"
+)
+"""A name of several of these words alone, one of them for a list, is that of a list of records."""
 TEMPLATES: Final = _all("template templates tmpl boilerplate skeleton")
 EMPTY: Final = _all("empty blank sample")
 ABOUT_TEMPLATES: Final = (

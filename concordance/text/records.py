@@ -31,7 +31,7 @@ from concordance.text.record_status import (
     read_status,
 )
 
-RECORDS_VERSION: Final = 4
+RECORDS_VERSION: Final = 5
 """Raised by hand when the same text would give another record, so that rows are made anew."""
 
 _MOST_STATUS: Final = 200

@@ -172,6 +172,32 @@ def test_a_packed_log_is_read_like_any_other(
     )
 
 
+def test_a_packed_log_that_breaks_off_takes_nothing_away(
+    make: Callable[..., Index], logs: Path, database_url: str
+) -> None:
+    codex = next(e for e in EXAMPLES if e.format == "codex")
+    packed = zstandard.ZstdCompressor().compress(codex.data)
+    path = logs / (codex.name + ".zst")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(packed[:-5])
+    index = make()
+    reindex(index, embed=False)
+    assert turns(database_url) == {}
+    breaks_off = "the compressed file breaks off; it is read again when it changes"
+    (begun,) = [d for d in documents_of(database_url) if d["kind"] == "session"]
+    assert (begun["status"], begun["reason"]) == ("skipped", f"line 1: {breaks_off}")
+    path.write_bytes(packed)
+    reindex(index, embed=False)
+    before = turns(database_url)
+    assert before == {"codex-1": [QUESTION, ANSWER]}
+    assert covered(index, Scope.SESSION).skipped == 0
+    path.write_bytes(packed[:-7])
+    reindex(index, embed=False)
+    assert turns(database_url) == before
+    (broken,) = [d for d in documents_of(database_url) if d["status"] == "failed"]
+    assert broken["reason"] == f"{breaks_off}; what was read of it before stays"
+
+
 def test_an_unknown_format_is_refused_with_what_was_seen_and_costs_itself_alone(
     make: Callable[..., Index], logs: Path, database_url: str
 ) -> None:

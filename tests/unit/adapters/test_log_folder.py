@@ -193,9 +193,9 @@ def test_what_was_written_after_listing_is_read_next_time(folder: Path) -> None:
     before = list_logs([SessionSource(path=folder)])
     with path.open("a") as file:
         file.write("two\n")
-    assert read_log(before[0]) == b"one\n"
+    assert read_log(before[0]).data == b"one\n"
     after = list_logs([SessionSource(path=folder)])
-    assert read_log(after[0]) == b"one\ntwo\n"
+    assert read_log(after[0]).data == b"one\ntwo\n"
     assert marker(before) != marker(after)
 
 
@@ -203,7 +203,7 @@ def test_a_log_that_shrank_gives_what_is_left(folder: Path) -> None:
     path = put(folder / "a.jsonl", "one\ntwo\n")
     (log,) = list_logs([SessionSource(path=folder)])
     path.write_text("one\n")
-    assert read_log(log) == b"one\n"
+    assert read_log(log).data == b"one\n"
 
 
 def test_the_marker_changes_with_whatever_changes_the_logs() -> None:
@@ -265,4 +265,4 @@ def test_a_packed_log_is_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "rollout-1.jsonl.zst"
     path.write_bytes(zstandard.ZstdCompressor().compress(b"{}\n"))
     (log,) = list_logs([SessionSource(path=path)])
-    assert read_log(log) == b"{}\n"
+    assert read_log(log).data == b"{}\n"

@@ -9,7 +9,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concordance.adapters.unpacking import Damaged, unpack
+from concordance.adapters.unpacking import Damaged, breaks_off, unpack
 
 
 def packed(data: bytes) -> bytes:
@@ -26,6 +26,29 @@ def test_a_log_that_is_still_written_gives_what_is_there() -> None:
     found = unpack(packed(data)[:250_000])
     assert 0 < len(found) < len(data)
     assert data.startswith(found)
+
+
+@given(st.lists(st.binary(max_size=2_000), max_size=3), st.booleans())
+def test_frames_that_are_whole_do_not_break_off(parts: list[bytes], checksum: bool) -> None:
+    packer = zstandard.ZstdCompressor(write_checksum=checksum)
+    skipped = b"\x50\x2a\x4d\x18\x02\x00\x00\x00xx"
+    whole = skipped.join(packer.compress(part) for part in parts)
+    assert not breaks_off(whole)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}\n" * 50_000, os.urandom(300_000)], ids=len)
+def test_a_frame_without_its_end_breaks_off(data: bytes) -> None:
+    before = packed(b"before")
+    whole = before + zstandard.ZstdCompressor(write_checksum=True).compress(data)
+    for cut in {1, 2, 3, 4, 5, len(whole) // 2, len(whole) - len(before) - 1}:
+        if cut < len(whole) - len(before):
+            assert breaks_off(whole[:-cut])
+            assert data.startswith(unpack(whole[:-cut]).removeprefix(b"before"))
+
+
+def test_no_frame_at_all_is_the_end() -> None:
+    assert not breaks_off(b"")
+    assert breaks_off(b"\x28\xb5")
 
 
 @pytest.mark.parametrize("data", [b"nonsense", packed(b"fine") + b"junk", b"\0" * 50])

@@ -49,6 +49,9 @@ PAIR = ((OLD, NEW),)
         link("./0009-use-kafka.md#decision"),
         link("../adr/0009-use-kafka.md?plain=1"),
         link("/docs/adr/0009-use-kafka.md"),
+        link("/adr/0009-use-kafka"),
+        link("/adr/0009-use-kafka/"),
+        link("/0009-use-kafka.html"),
         link("0009-use-kafka"),
         link("0009-use-kafka.html"),
         link("0009-USE-Kafka.md"),
@@ -257,3 +260,14 @@ def test_a_long_chain_is_traced() -> None:
     found = trace([*chain, entry("adr/03000-x.md")])
     assert len(found.pairs) == 2_999
     assert not [doubt for doubt in found.doubts if doubt.fault is not Fault.BROKEN]
+
+
+def test_a_path_from_the_root_of_a_site_is_taken_where_one_record_has_it() -> None:
+    records = [
+        entry("a/docs/adr/0009-x.md"),
+        entry("b/docs/adr/0009-x.md"),
+        entry("docs/adr/0003-y.md", by=(link("/adr/0009-x"), link("/dr/0009-x"))),
+    ]
+    found = trace(records)
+    assert found.pairs == ()
+    assert faults(found) == [("ambiguous", records[2].name), ("broken", records[2].name)]

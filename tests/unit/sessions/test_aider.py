@@ -72,6 +72,13 @@ def test_aider_each_kind_of_line_is_in_or_out() -> None:
     ]
 
 
+def test_aider_commands_for_the_shell_are_commands() -> None:
+    log = b"#### !git status\n\n> Add the output?\n\n#### !\n\n#### fix it! now\n"
+    found = read(aider.READER, log, "demo/.aider.chat.history.md")
+    assert said(found) == [("human", "fix it! now")]
+    assert found.left_out == {"command": 2, "tool": 1}
+
+
 def test_aider_an_event_leads_to_its_line() -> None:
     found = read(aider.READER, AIDER, "demo/.aider.chat.history.md")
     shown = AIDER.decode().split("\n")

@@ -33,6 +33,7 @@ GEMINI: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("a person who names a file",
      {"id": "1", "type": "user", "content": [{"text": "Why @a?"}, {"text":
       "--- Content from referenced files ---\nx"}]}, "Why @a?", ""),
+    ("a person's only part", {"id": "1", "type": "user", "content": {"text": "Why?"}}, "Why?", ""),
     ("the agent", {"id": "1", "type": "gemini", "content": "So."}, "So.", ""),
     ("the agent with a call", {"id": "1", "type": "gemini", "content": "So.", "toolCalls": [{}]},
      "So.", ""),
@@ -268,6 +269,27 @@ SLACK: list[tuple[str, dict[str, Any], str | None, str]] = [
     ("a bot's attachment",
      {"subtype": "bot_message", "bot_id": "B1", "text": "", "attachments": [{"fallback": "Down"}]},
      "Down", ""),
+    ("an attachment that Slack could not show",
+     {"bot_id": "B1", "text": "", "attachments": [{"fallback": "[no preview available]", "blocks": [
+      {"type": "section", "text": {"type": "mrkdwn", "text": "*Built* by <@U2>"}},
+      {"type": "actions", "elements": [{"type": "button", "text": {"text": "Retry"}}]}]}]},
+     "*Built* by @Bo Example", ""),
+    ("blocks alone",
+     {"user": "U1", "text": "", "blocks": [
+      {"type": "header", "text": {"type": "plain_text", "text": "Buoys"}},
+      {"type": "section", "fields": [{"text": "North"}, {"text": "3"}]},
+      {"type": "context", "elements": [{"type": "mrkdwn", "text": "since noon"}, {}]},
+      {"type": "rich_text", "elements": [
+       {"type": "rich_text_section", "elements": [
+        {"type": "text", "text": "a < b, says "}, {"type": "user", "user_id": "U2"},
+        {"type": "text", "text": " at "}, {"type": "link", "url": "https://x.org", "text": "x"}]},
+       {"type": "rich_text_list", "elements": [
+        {"type": "rich_text_section", "elements": [{"type": "text", "text": "one"}]},
+        {"type": "rich_text_section", "elements": [{"type": "link", "url": "https://y.org"}]}]}]}]},
+     "Buoys\n\nNorth\n3\n\nsince noon\n\na < b, says @Bo Example at x (https://x.org)\none\nhttps://y.org",
+     ""),
+    ("blocks without words", {"user": "U1", "text": "", "blocks": [{"type": "divider"}, 7, {}]},
+     None, "nothing said"),
     ("a reply that is shown to all", {"subtype": "thread_broadcast", "user": "U1", "text": "Hi"},
      "Hi", ""),
     ("escapes and ids",
@@ -307,12 +329,14 @@ def test_slack_says_who_spoke_in_which_thread_of_which_channel() -> None:
         {"type": "message", "ts": "1.1", "user": "U1", "text": "Why?", "thread_ts": "1.1"},
         {"type": "message", "ts": "1.2", "user": "U9", "text": "So.", "thread_ts": "1.1"},
         {"type": "message", "ts": "1.3", "username": "ci", "bot_id": "B1", "text": "Built"},
+        {"type": "message", "ts": "1.4", "user": "U2", "bot_id": None, "text": "Thanks"},
     ]
     found = read(slack.READER, messages, "export/general/2030-01-02.json", beside=beside)
     assert [(e.session_id, e.event_id, e.speaker, e.author, e.thread) for e in found.events] == [
         ("general", "1.1", "human", "Ana Example", "1.1"),
         ("general", "1.2", "human", "U9", "1.1"),
         ("general", "1.3", "agent", "ci", None),
+        ("general", "1.4", "human", "Bo Example", None),
     ]
 
 

@@ -104,6 +104,7 @@ def test_a_whole_line_that_can_not_be_read_is_not_waited_for(data: bytes) -> Non
     ("name", "format_"),
     [
         ("export/conversations.json", "chatgpt"),
+        ("export/conversations-002.json", "chatgpt"),
         ("tasks/1/ui_messages.json", "cline"),
         ("export/general/2030-01-02.json", "slack"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from concordance.text.formats import parse
-from concordance.text.record_forms import Form, form_of, is_front_page
+from concordance.text.record_forms import Form, form_of, is_front_page, is_named_otherwise
 from concordance.text.records import read_record
 
 MADR = (
@@ -35,6 +35,12 @@ def form(text: str, name: str = "x.md") -> Form:
         "# X\n\n## Kontext\n\na\n\n## Entscheidung\n\nb\n",
         "# X\n\n## 背景\n\na\n\n## 决策\n\nb\n",
         "---\nstatus: accepted\ndate: 2024-03-15\n---\n# {short title of it}\n\n## Context\n",
+        "# ADR-000: Record decisions\n\n## Status\n\nAccepted\n\n## Context\n\na\n",
+        "# ADR-0000 Use records\n\n## Date\n\nunknown\n\n## Status\n\nAccepted\n",
+        "# Title of pages in the shop\n\n## Status\n\nAccepted\n\n## Context\n\na\n",
+        "# Change the title of the front page\n\n## STATUS\n\nRejected\n",
+        "# [RFC] Use Kafka [draft]\n\n## Status\n\nProposed\n\n## Context\n\na\n",
+        "Titles <title> in pages\n=======================\n\nStatus\n------\nAccepted\n",
     ],
 )
 def test_records(text: str) -> None:
@@ -75,6 +81,14 @@ def test_lists_of_links_are_an_index() -> None:
         MADR_2,
         "# ADR Template\n\n## Status\n\nProposed\n\n## Context\n\nx\n",
         "# ADR-NNNN: Title of the decision\n\n## Status\n\nproposed | accepted\n\n## Context\n",
+        "# ADR-000: Title\n\n## Status\n\nProposed\n\n## Context\n\nWhat is the issue?\n",
+        "# N. Title\n\n## Status\n\nProposed\n",
+        "# ADR XXXX: Title of decision\n\n**Status**: Proposed\n",
+        "# ADR-NNN: [Short title]\n\n## Status\n\nAccepted\n",
+        "# [short title of solved problem and solution]\n\n## Status\n\nAccepted\n",
+        "# X\n\n## Status\n\nproposed\n\n## Date\n\nYYYY-MM-DD\n".replace(
+            "# X", "# NUMBER. TITLE", 1
+        ),
     ],
 )
 def test_templates(text: str) -> None:
@@ -90,3 +104,25 @@ def test_front_pages() -> None:
     for name in ("README.md", "a/readme.rst", "b/INDEX.adoc", "_index.md"):
         assert is_front_page(name)
     assert not is_front_page("0001-readme.md")
+
+
+def test_what_statuses_there_are_is_no_section_of_a_record() -> None:
+    statuses = "# How we decide\n\n## Statuses\n\n- Proposed\n\n## Roles\n\na\n\n## Meetings\n\nb\n"
+    assert form(statuses) is Form.OTHER
+
+
+@pytest.mark.parametrize(
+    ("name", "otherwise"),
+    [
+        *(("adr-index.md", True), ("decision-log.md", True), ("architecture-decisions.md", False)),
+        *(("adr_list.md", True), ("index-of-decisions.md", True), ("list-adrs-overview.md", True)),
+        *(("0007-index.md", False), ("0007-decision-log.md", False), ("adr-007-log.md", False)),
+        *(
+            ("list-views.md", False),
+            ("log-decisions-in-kafka.md", False),
+            ("2024-01-05-log.md", False),
+        ),
+    ],
+)
+def test_lists_of_decisions_are_told_by_their_names(name: str, otherwise: bool) -> None:
+    assert is_named_otherwise(name) is otherwise
