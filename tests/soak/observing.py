@@ -74,7 +74,9 @@ class OneSnapshot(Database):
         self._given = connection
 
     @contextmanager
-    def transaction(self, *, wait_seconds: float = 0.0) -> Iterator[psycopg.Connection[Any]]:
+    def transaction(
+        self, *, wait_seconds: float | None = None
+    ) -> Iterator[psycopg.Connection[Any]]:
         del wait_seconds  # it is there
         yield self._given
 

@@ -204,13 +204,13 @@ class Database:
         return _as_reader(room) if self.reader else queries(room)
 
     @contextmanager
-    def transaction(self, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Connection]:
+    def transaction(self, *, wait_seconds: float | None = None) -> Iterator[Connection]:
         """A connection with a transaction: committed at the end, rolled back on any error."""
         with self.errors(), self._pool.connection(wait_seconds) as connection:
             yield connection
 
     @contextmanager
-    def statement(self, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Connection]:
+    def statement(self, *, wait_seconds: float | None = None) -> Iterator[Connection]:
         """A connection without a transaction, for one statement that needs none around it."""
         with self.errors(), self._pool.connection(wait_seconds) as connection:
             connection.autocommit = True

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from concordance.adapters.postgres.coverage import NO_RULES, Rules, recount_all
 from concordance.adapters.postgres.database import (
-    WAIT_SECONDS,
     Connection,
     Database,
     fetch_all,
@@ -82,7 +81,7 @@ class Pending:
 
 
 def active_space(
-    database: Database, tenant: int, *, wait_seconds: float = WAIT_SECONDS
+    database: Database, tenant: int, *, wait_seconds: float | None = None
 ) -> StoredSpace | None:
     """The space that is searched, or None before the first vector."""
     ask = database.statements("embeddings")["active_model"]
