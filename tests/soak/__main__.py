@@ -9,6 +9,7 @@ can be made again by itself.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ class Asked:
 def main() -> int:
     """Soak, tell how it goes, and tell what it came to."""
     asked = _arguments()
+    # A shell that starts it in the background has it ignore an interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tally = Tally(asked.seed)
     ends = time.monotonic() + asked.minutes * 60
     print(f"SEED={asked.seed} MINUTES={asked.minutes:g}", flush=True)
@@ -72,9 +75,13 @@ class Progress:
         self._tally = tally
         self._ends = ends
         self._told = 0.0
+        self._differences = 0
 
     def __call__(self, *, now: bool = False) -> None:
-        """Tell it, unless it was told a moment ago."""
+        """Tell it, unless it was told a moment ago; a difference, at once."""
+        for difference in self._tally.differences[self._differences :]:
+            print(difference, flush=True)
+        self._differences = len(self._tally.differences)
         if not now and time.monotonic() < self._told + TELL_SECONDS:
             return
         self._told = time.monotonic()
