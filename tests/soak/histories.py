@@ -188,7 +188,9 @@ class History:
             f"## {self.dice.choice(WORDS)}\n\n{' '.join(self.dice.choices(WORDS, k=12))}.\n"
             for _ in range(self.dice.randrange(5))
         ]
-        return f"# {self.dice.choice(WORDS)}\n\n" + "\n".join(parts)
+        text = f"# {self.dice.choice(WORDS)}\n\n" + "\n".join(parts)
+        # There it is no title: the same words under another hash would count as embedded twice.
+        return f"No Markdown.\n\n{text}" if name.endswith(".rst") else text
 
     def _turn(self, session: str, number: int) -> dict[str, object]:
         word = WORDS[(number * 3 + len(self.slug)) % len(WORDS)]
