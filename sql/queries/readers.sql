@@ -1,5 +1,6 @@
 -- What a reader's login asks instead: the same names with the room before them, the same parameters
--- and columns. A reader has functions and no table; see sql/migrations/0009_readers.sql.
+-- and columns. A reader has functions and no table; see sql/migrations/0009_readers.sql and
+-- 0010_tenant_lexemes.sql.
 
 -- name: login
 -- Whether this login has a reader's functions and no table; and whether it has the tables, while

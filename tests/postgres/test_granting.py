@@ -15,11 +15,14 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from concordance.adapters.embedded_binaries import MAJOR, find_package
-from concordance.adapters.postgres.database import create_database
+from concordance.adapters.postgres.database import Database, create_database
+from concordance.adapters.postgres.projects import ensure_tenant
+from concordance.adapters.postgres.schema import migrate
 from concordance.cli import run
 from concordance.errors import DatabaseUnsuitable, UsageError
 from concordance.granting import open_tenants
 from concordance.settings import Project, Settings
+from sql import migrations
 from tests.fake_ollama import FakeOllama
 from tests.postgres.driver import reindex
 from tests.postgres.house import (
@@ -35,6 +38,8 @@ from tests.postgres.house import (
 )
 from tests.postgres.library import SHOP, search
 from tests.sources import GitSource
+
+FIRST_WITH_READERS = 9
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +238,34 @@ def test_an_indexer_that_may_make_no_role_works_alone_and_is_told_what_readers_n
     assert told(search(reader, "kettle water")) == told(expected)
     reader.close()
     owner.close()
+
+
+def test_such_an_indexer_brings_readers_functions_up_to_date(
+    managed: tuple[str, Callable[[str], None]], tmp_path: Path, provider: FakeOllama
+) -> None:
+    """They are those of the role that they run as, and logins have them already."""
+    url, administer = managed
+    administer(
+        "do $$ begin create role concordance_functions nologin; "
+        "exception when duplicate_object then null; end $$; "
+        "grant concordance_functions to tenant_indexer with inherit true, set true"
+    )
+    database = Database(url, pool_size=1)
+    database.open()
+    migrate(database, [step for step in migrations() if step.number <= FIRST_WITH_READERS])
+    ensure_tenant(database, "default")
+    database.close()
+    grant(url, {"tenant_guest": "default"})
+    project = Project(slug="shop", path=GitSource.make(tmp_path / "shop", SHOP).path)
+    home, guest = tmp_path / "home", make_conninfo(url, user="tenant_guest")
+    with open_index(home, url, provider, project) as owner:
+        reindex(owner, "shop")
+        with open_tenants(_settings(url, home)) as tenants:
+            assert tenants.faults() == []
+        with open_index(home, guest, provider, project) as reader:
+            found = told(search(reader, "kettle water"))
+            assert found["hits"]
+            assert found == told(search(owner, "kettle water"))
 
 
 def test_rows_of_another_owner_are_never_hidden_from_it(

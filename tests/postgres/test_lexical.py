@@ -334,10 +334,12 @@ def test_two_words_of_one_dimension_are_summed(shelf: Shelf) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_text_makes_a_place_of_its_own(shelf: Shelf, language: str) -> None:
-    shelf.write(document("docs/a.md", "§1.adr '§1.adr' a§1.adr ㉑§english ﹩§1", language=language))
+    text = "§1.adr '§1.adr' a§1.adr ㉑§english ﹩§1 §@2 '§@2' a.§@2/§@2 x§@2"
+    shelf.write(document("docs/a.md", text, language=language))
     (row,) = shelf.ask(
         "select array(select x from unnest(tsvector_to_array(lexemes)) x "
         "where x like '%%§%%') as p "
         "from concordance.lexical"
     )
-    assert sorted(row["p"]) == sorted([f"§{shelf.project().id}.docs", f"§{language}"])
+    marks = [f"§{shelf.project().id}.docs", f"§{language}", f"§@{shelf.tenant}"]
+    assert sorted(row["p"]) == sorted(marks)
