@@ -41,7 +41,6 @@ from concordance.adapters.postgres import (
 )
 from concordance.adapters.postgres.words import Difference
 from concordance.decisions import DecisionRecords, decision_records
-from concordance.errors import BadRequest
 from concordance.figures import CalibrationReport, Evaluation
 from concordance.listing import list_sources
 from concordance.models import Answer, Explanation, Hit, Scope, ScopeCoverage, SearchRequest
@@ -111,11 +110,7 @@ class Index:
 
     def search(self, request: SearchRequest | str) -> Answer:
         """The passages that answer a question; see `concordance.searching.search` for errors."""
-        if isinstance(request, str):
-            if not request.strip():
-                raise BadRequest("the question is blank", hint="Ask for a word at least")
-            request = SearchRequest(text=request)
-        return searching.search(self._resources, request)
+        return searching.search(self._resources, searching.as_request(request))
 
     def coverage(self, slugs: Sequence[str] | None = None) -> list[ScopeCoverage]:
         """What is indexed and how far it can be trusted, by project and scope."""
