@@ -102,6 +102,11 @@ class Index:
         """Settings and projects that this index was opened with."""
         return self._resources.configuration
 
+    @property
+    def reads_one_tenant(self) -> bool:
+        """Whether its login is a reader's, bound to one tenant by the database."""
+        return self._resources.database.reader
+
     def now(self) -> datetime:
         """The present moment by the index's own clock."""
         return self._resources.clock()
