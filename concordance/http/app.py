@@ -21,6 +21,7 @@ from concordance.http import problems
 from concordance.http.bodies import CoverageReport, Health, ReindexBody, SearchBody, StartedRun
 from concordance.http.callers import Caller, Callers
 from concordance.http.gate import Gate
+from concordance.http.pages import pages
 from concordance.http.problems import documented
 from concordance.http.working import Work
 from concordance.models import Answer, Scope, SearchRequest
@@ -83,6 +84,7 @@ def make_app(
     app.add_exception_handler(Exception, problems.of_others)
     app.include_router(_questions(work))
     app.include_router(_runs(work, start_reindex))
+    app.include_router(pages())
 
     @app.get("/healthz", summary="Whether the process answers", responses=documented())
     async def health() -> Health:
