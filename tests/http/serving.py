@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from concordance.adapters.http_keys import digest_of
 from concordance.http.app import StartReindex, make_app
 from concordance.http.bodies import StartedRun
 from concordance.http.callers import Caller, Callers
-from concordance.http.serving import server
+from concordance.http.serving import listen, server
 from concordance.index import Index
 from concordance.models import Scope
 from concordance.settings import Settings
@@ -60,7 +59,7 @@ def keyed(key: str, index: Index, *, may_reindex: bool = False) -> dict[str, Cal
 def serving(callers: Callers, settings: Settings, start_reindex: StartReindex) -> Iterator[str]:
     """Serve in a thread; gives the address without a slash at its end."""
     running = server(make_app(callers, settings, start_reindex, version=VERSION))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -18,6 +19,7 @@ from concordance.adapters.http_keys import digest_of, read_keys
 from concordance.http.bodies import CoverageReport, ReindexBody, SearchBody, StartedRun
 from concordance.http.callers import Caller
 from concordance.http.problems import _KINDS
+from concordance.http.serving import listen
 from concordance.models import Answer, SearchRequest
 from concordance.settings import Settings
 from tests.examples import DOCS, example, examples
@@ -316,6 +318,27 @@ def test_no_more_than_so_many_are_answered_at_once_and_none_for_ever(site: Site)
 def test_a_deadline_is_no_longer_than_a_request_may_take(site: Site, reader: httpx.Client) -> None:
     answer = reader.post("/v1/search", json={"text": "tea", "deadline_seconds": 120}).json()
     assert answer["request"]["deadline_seconds"] == 30
+
+
+def test_what_is_sent_waits_for_nothing() -> None:
+    async def connection() -> int:
+        found: list[int] = []
+
+        async def note(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            at = writer.get_extra_info("socket")
+            found.append(at.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listening = listen("127.0.0.1", 0)
+        async with await asyncio.start_server(note, sock=listening):
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            await reader.read()
+            writer.close()
+        return found[0]
+
+    assert asyncio.run(connection()) != 0
+    with listen("127.0.0.1", 0) as taken, pytest.raises(OSError, match="in use"):
+        listen("127.0.0.1", taken.getsockname()[1])
 
 
 # --- what is kept ----------------------------------------------------------------------------
