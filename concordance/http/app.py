@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from concordance.errors import ConcordanceError, NothingIndexed, RequestRefused, UnknownProject
-from concordance.http import problems
+from concordance.http import problems, samples
 from concordance.http.bodies import CoverageReport, Health, ReindexBody, SearchBody, StartedRun
 from concordance.http.callers import Caller, Callers
 from concordance.http.gate import Gate
@@ -120,7 +120,10 @@ def _questions(work: Work) -> APIRouter:
         request: Request,
         project: Annotated[
             list[str] | None,
-            Query(description="A slug; may be given repeatedly, none given means all."),
+            Query(
+                description="A slug; may be given repeatedly, none given means all.",
+                examples=[["beacon"]],
+            ),
         ] = None,
     ) -> Response:
         index = _caller(request).index
@@ -194,6 +197,12 @@ def _describe(app: FastAPI) -> None:
     plain = app.openapi
 
     def described() -> dict[str, Any]:
-        return app.openapi_schema or problems.as_problems(plain())
+        if app.openapi_schema is None:
+            document = problems.as_problems(plain())
+            # Set last, as the framework leaves out of an example what is null.
+            for (path, method), example in samples.RESPONSES.items():
+                found = document["paths"][path][method]["responses"]["200"]["content"][JSON]
+                found["example"] = example()
+        return app.openapi_schema or {}
 
     app.openapi = described  # type: ignore[method-assign]  # the framework's way

@@ -101,17 +101,19 @@ class Gate:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The body, or the response to one that is too large or comes too slowly."""
+        # What needs no key takes no body.
+        most = self._most_bytes if scope["path"].startswith(KEPT) else 0
         stated = Headers(scope=scope).get("content-length", "")
-        if stated.isdecimal() and int(stated) > self._most_bytes:
-            return self._too_large()
+        if stated.isdecimal() and int(stated) > most:
+            return _too_large(most)
         body = bytearray()
         try:
             async with asyncio.timeout(self._seconds):
                 while True:
                     message = await receive()
                     body += message.get("body", b"")
-                    if len(body) > self._most_bytes:
-                        return self._too_large()
+                    if len(body) > most:
+                        return _too_large(most)
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
@@ -123,14 +125,15 @@ class Gate:
                 headers={"Connection": "close"},
             )
 
-    def _too_large(self) -> Response:
-        return problem(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            "too-large",
-            "The body is too large",
-            f"At most {self._most_bytes} bytes are read",
-            headers={"Connection": "close"},
-        )
+
+def _too_large(most: int) -> Response:
+    return problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        "too-large",
+        "The body is too large",
+        f"At most {most} bytes are read",
+        headers={"Connection": "close"},
+    )
 
 
 class _Logged:

@@ -114,6 +114,28 @@ def test_a_run_started_through_its_deployment_indexes_and_can_be_searched(
     assert done.stdout.startswith("lamp docs/a.md ")
 
 
+def test_a_run_is_started_over_http_on_the_server_of_this_machine(
+    served: tuple[Person, str],
+) -> None:
+    person, api = served
+    deployment(api, "reindex/reindex")
+    with subprocess.Popen(
+        [str(Path(sys.executable).with_name("concordance")), "http", "--port", "0"],
+        cwd=person.folder,
+        env=person.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().strip()
+        started = ask(address, "v1/reindex", {"projects": ["lamp"], "scopes": ["docs"]})
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    run = ask(api, f"/flow_runs/{started['flow_run_id']}")
+    assert run["parameters"] == {"projects": ["lamp"], "scopes": ["docs"], "full": False}
+    assert started["address"] == f"{api.removesuffix('/api')}/runs/flow-run/{run['id']}"
+
+
 def test_the_pages_ask_the_server_that_they_came_from(served: tuple[Person, str]) -> None:
     _, api = served
     settings = ask(api.removesuffix("/api"), "/ui-settings")

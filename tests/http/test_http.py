@@ -8,6 +8,7 @@ import logging
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,9 @@ def test_a_body_that_is_too_large_is_not_read(site: Site) -> None:
         )
         assert problem_of(streamed) == (413, "too-large")
         assert sender.post("/v1/search", json={"text": "x" * 1_500}).status_code == 200
+        # What needs no key takes no body at all.
+        for path in ("/healthz", "/", "/nowhere"):
+            assert problem_of(sender.post(path, content=b"x")) == (413, "too-large")
 
 
 def test_a_body_that_never_comes_is_not_waited_for(site: Site) -> None:
@@ -353,6 +357,10 @@ def test_the_log_holds_no_key_and_no_question(
         reader.get("/v1/x%0A%1b[31m forged")
         with client(site.address, "tell-nobody") as nobody:
             nobody.get("/v1/coverage")
+        # A line is written when its response is out.
+        until = time.monotonic() + 20
+        while len(caplog.records) < 4 and time.monotonic() < until:
+            time.sleep(0.01)
     lines = [record.getMessage() for record in caplog.records]
     assert [line.split()[:3] for line in lines] == [
         ["POST", "/v1/search", "200"],
@@ -375,6 +383,13 @@ def test_every_operation_has_an_example_that_it_takes(site: Site) -> None:
     ]
     for name, take in taken:
         assert [take(one) for one in document["components"]["schemas"][name]["examples"]]
+    given: list[tuple[str, str, Callable[[Any], object]]] = [
+        ("/v1/search", "post", Answer.model_validate),
+        ("/v1/coverage", "get", CoverageReport.model_validate),
+    ]
+    for path, method, read in given:
+        content = document["paths"][path][method]["responses"]["200"]["content"]
+        assert read(content["application/json"]["example"])
     assert set(document["paths"]) == {"/v1/search", "/v1/coverage", "/v1/reindex", "/healthz"}
     for path, operations in document["paths"].items():
         for operation in operations.values():
