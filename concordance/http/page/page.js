@@ -397,7 +397,8 @@ function begin() {
     else clear();
   });
   restore();
-  at("filters").open = filtersSet() > 0 || window.matchMedia("(min-width: 861px)").matches;
+  // On a phone the answer comes first, whatever filters are set: their number is shown.
+  at("filters").open = window.matchMedia("(min-width: 861px)").matches;
   cover().then(() => {
     if (at("text").value) search();
   });
