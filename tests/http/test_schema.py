@@ -19,7 +19,7 @@ def test_schemathesis_finds_nothing(site: Site, tmp_path: Path) -> None:
             *(str(Path(sys.executable).with_name("schemathesis")), "--no-color"),
             *("--config-file", str(Path(__file__).with_name("schemathesis.toml"))),
             *("run", f"{site.address}/openapi.json", "--header", f"Authorization: Bearer {OTHER}"),
-            *("--seed", "1", "--max-examples", "15", "--phases", "examples,coverage,fuzzing"),
+            *("--seed", "1", "--max-examples", "8", "--phases", "examples,coverage,fuzzing"),
         ],
         cwd=tmp_path,
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "NO_PROXY": "*"},
