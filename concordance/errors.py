@@ -231,3 +231,18 @@ class OrchestrationError(ConcordanceError):
 
 class ServerLost(OrchestrationError):
     """The Prefect server went away while it was used."""
+
+
+# --- HTTP ------------------------------------------------------------------------------------
+
+
+class RequestRefused(UsageError):
+    """A key that may not do what was asked."""
+
+
+class TooManyRequests(Retryable):
+    """As many requests are answered at once as may be."""
+
+
+class RequestTimeout(Retryable):
+    """A request was not answered within the time that one may take."""

@@ -41,7 +41,6 @@ from concordance.adapters.postgres import (
 )
 from concordance.adapters.postgres.words import Difference
 from concordance.decisions import DecisionRecords, decision_records
-from concordance.errors import BadRequest
 from concordance.figures import CalibrationReport, Evaluation
 from concordance.listing import list_sources
 from concordance.models import Answer, Explanation, Hit, Scope, ScopeCoverage, SearchRequest
@@ -103,6 +102,11 @@ class Index:
         """Settings and projects that this index was opened with."""
         return self._resources.configuration
 
+    @property
+    def reads_one_tenant(self) -> bool:
+        """Whether its login is a reader's, bound to one tenant by the database."""
+        return self._resources.database.reader
+
     def now(self) -> datetime:
         """The present moment by the index's own clock."""
         return self._resources.clock()
@@ -111,11 +115,7 @@ class Index:
 
     def search(self, request: SearchRequest | str) -> Answer:
         """The passages that answer a question; see `concordance.searching.search` for errors."""
-        if isinstance(request, str):
-            if not request.strip():
-                raise BadRequest("the question is blank", hint="Ask for a word at least")
-            request = SearchRequest(text=request)
-        return searching.search(self._resources, request)
+        return searching.search(self._resources, searching.as_request(request))
 
     def coverage(self, slugs: Sequence[str] | None = None) -> list[ScopeCoverage]:
         """What is indexed and how far it can be trusted, by project and scope."""

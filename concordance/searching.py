@@ -15,9 +15,18 @@ from concordance.adapters.postgres.database import run_again
 from concordance.adapters.postgres.records import Standing
 from concordance.choosing import BLENDED, Chosen, choose
 from concordance.citing import file_origin, freshness, session_origin
+from concordance.errors import BadRequest
 from concordance.gathering import Gathered, gather
 from concordance.indexing.counting import agreeing, counted
-from concordance.models import Answer, Fusion, Hit, LexicalRanking, Scope, SearchRequest
+from concordance.models import (
+    MAX_QUERY_CHARACTERS,
+    Answer,
+    Fusion,
+    Hit,
+    LexicalRanking,
+    Scope,
+    SearchRequest,
+)
 from concordance.ranking import confidence as judging
 from concordance.ranking.confidence import Confidence
 from concordance.ranking.fusion import Fused, fuse
@@ -25,6 +34,24 @@ from concordance.ranking.succession import successors_first
 from concordance.reranking import rerank
 from concordance.resources import Resources
 from concordance.surveying import todays_rules
+
+
+def as_request(request: SearchRequest | str) -> SearchRequest:
+    """The request itself, or that of a question alone.
+
+    Raises:
+        BadRequest: The question is blank, or too long.
+    """
+    if isinstance(request, SearchRequest):
+        return request
+    if not request.strip():
+        raise BadRequest("the question is blank", hint="Ask for a word at least")
+    if len(request) > MAX_QUERY_CHARACTERS:
+        raise BadRequest(
+            f"the question has {len(request):,} characters",
+            hint=f"Ask with {MAX_QUERY_CHARACTERS:,} at the most",
+        )
+    return SearchRequest(text=request)
 
 
 def search(resources: Resources, request: SearchRequest) -> Answer:

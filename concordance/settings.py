@@ -264,6 +264,40 @@ class Settings(Checked):
     work_pool: bool = Field(
         default=False, description="Start reindex-project through its deployment, not in process."
     )
+    http_keys_file: Path | None = Field(
+        default=None, description="Keys of the HTTP interface; unset: loopback alone, without keys."
+    )
+    http_max_body_bytes: int = Field(
+        default=2 * 1024**2, ge=1_024, description="A request whose body is larger is refused."
+    )
+    http_request_seconds: float = Field(
+        default=30.0, gt=0, le=600, description="The most time that a request may take."
+    )
+    http_max_requests: int = Field(
+        default=16, ge=1, le=200, description="Requests answered at once; the next are refused."
+    )
+
+
+class LoginSource(Checked):
+    """Where the database URL of a login is kept; never the URL itself."""
+
+    env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$")
+    secret_block: str | None = Field(default=None, min_length=1, max_length=200)
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.env is None) == (self.secret_block is None):
+            raise ValueError("give exactly one of 'env' (a variable) and 'secret_block' (Prefect)")
+        return self
+
+
+class HttpKey(Checked):
+    """A key of the HTTP interface, known by its hash, and the login that it asks by."""
+
+    name: Slug
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of the key, in hexadecimal.")
+    login: LoginSource
+    reindex: bool = Field(default=False, description="Whether it may start runs.")
 
 
 class Configuration(Checked):

@@ -5,30 +5,25 @@ Live objects are never task arguments; a task asks for them here.
 
 from __future__ import annotations
 
-import atexit
-import threading
 from typing import cast
 
 from prefect.blocks.system import Secret
 from pydantic import SecretStr
 
+from concordance import sharing
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.git_environment import Credential
 from concordance.errors import SettingsError
 from concordance.index import Index
 from concordance.settings import Project
+from concordance.sharing import adopt_index, close_shared
 
-_lock = threading.Lock()
-_opened: list[Index] = []
+__all__ = ["adopt_index", "close_shared", "credential_of", "load_secret", "shared_index"]
 
 
 def shared_index() -> Index:
     """This process's index, opened on first use and closed at exit."""
-    with _lock:
-        if not _opened:
-            _opened.append(_open())
-            atexit.register(close_shared)
-        return _opened[0]
+    return sharing.shared_index(_open)
 
 
 def _open() -> Index:
@@ -55,20 +50,6 @@ def load_secret(block: str, purpose: str) -> SecretStr:
             hint="Make it on the Blocks page of the Prefect UI",
         ) from error
     return SecretStr(found.get())
-
-
-def adopt_index(index: Index) -> None:
-    """Use an index that is open already, for programs and tests that configure it themselves."""
-    close_shared()
-    with _lock:
-        _opened.append(index)
-
-
-def close_shared() -> None:
-    """Close this process's index; the next task opens it anew."""
-    with _lock:
-        while _opened:
-            _opened.pop().close()
 
 
 def credential_of(project: Project) -> Credential | None:

@@ -22,13 +22,14 @@ from concordance.index import Index
 from concordance.settings import Configuration, Project, Settings
 from tests.fake_ollama import FakeOllama
 
-FLOWS = "tests/flows/"
+# Folders whose files share what takes long to start.
+TOGETHER = ("tests/flows/", "tests/http/")
 _numbers = itertools.count(1)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Deals out whole files; those of flows go together, since they share a Prefect server."""
+    """Deals out whole files; those that share a server go together."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # noqa: PLC0415
@@ -39,7 +40,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def _dealt_out_together(test: str) -> str:
-    return FLOWS if test.startswith(FLOWS) else test.partition("::")[0]
+    folder = next((folder for folder in TOGETHER if test.startswith(folder)), None)
+    return folder or test.partition("::")[0]
 
 
 @pytest.fixture(scope="session")

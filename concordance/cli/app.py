@@ -10,6 +10,7 @@ from concordance.cli import (
     asking,
     demo,
     doctor,
+    http,
     measuring,
     projects,
     purging,
@@ -33,6 +34,7 @@ for part in (
     measuring.app,
     purging.app,
     statistics.app,
+    http.app,
     doctor.app,
     demo.app,
 ):
@@ -40,3 +42,4 @@ for part in (
 app.command(projects.app)
 app.command(questions.app)
 app.command(tenants.app)
+app.command(http.keys)

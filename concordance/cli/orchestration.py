@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import SecretStr
+
 from concordance.adapters.environment import (
     PROXY_VARIABLES,
     force_process_variables,
@@ -44,6 +46,8 @@ from concordance.settings import Configuration
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import State
 
+    from tasks.deployments import Started
+
 WORK_POOL = "concordance"
 _PLACES = ("CONCORDANCE_ROOT", "CONCORDANCE_HOME", "CONCORDANCE_PROJECTS_FILE")
 DEPLOYMENTS = Path("deployments") / "prefect.yaml"
@@ -62,30 +66,62 @@ def connect(
         SettingsError: The address given holds user information.
     """
     environ = process_environment()
-    home = configuration.settings.home
-    server = PrefectServer(home, environ)
-    given = given_api(environ)
-    if given and server.owns(given):
-        given = None
+    server = PrefectServer(configuration.settings.home, environ)
+    given = _given_to(server, environ)
     if given:
-        if not is_healthy(given):
-            raise OrchestrationError(
-                f"the Prefect API at {given} does not answer",
-                hint="Start it, or unset PREFECT_API_URL to use one of this user's own",
-            )
         found = Connection(given, lambda: is_healthy(given), PATIENCE_SECONDS)
     else:
         running = server.ensure(on_start=on_start)
         force_process_variables({"PREFECT_API_URL": running.api_url})
         found = Connection(running.api_url, lambda: server.lives(running))
+    _set_up(configuration, found, given=given is not None, verbose=verbose)
+    return found
+
+
+def attach(configuration: Configuration) -> Connection:
+    """Make a Prefect server that runs already reachable; starts none.
+
+    Raises:
+        OrchestrationError: None runs, or the server given does not answer.
+        SettingsError: The address given holds user information.
+    """
+    environ = process_environment()
+    server = PrefectServer(configuration.settings.home, environ)
+    given = _given_to(server, environ)
+    running = None if given else server.find()
+    if given is None and running is None:
+        raise OrchestrationError(
+            "no Prefect server runs", hint="Start 'concordance serve', or set PREFECT_API_URL"
+        )
+    url = given if running is None else running.api_url
+    force_process_variables({"PREFECT_API_URL": str(url)})
+    found = Connection(str(url), lambda: is_healthy(str(url)), PATIENCE_SECONDS)
+    _set_up(configuration, found, given=given is not None, verbose=False)
+    return found
+
+
+def _given_to(server: PrefectServer, environ: Mapping[str, str]) -> str | None:
+    """The API that was given, if it is not that of this user's own server."""
+    given = given_api(environ)
+    if not given or server.owns(given):
+        return None
+    if not is_healthy(given):
+        raise OrchestrationError(
+            f"the Prefect API at {given} does not answer",
+            hint="Start it, or unset PREFECT_API_URL to use one of this user's own",
+        )
+    return given
+
+
+def _set_up(configuration: Configuration, found: Connection, *, given: bool, verbose: bool) -> None:
+    """Set what Prefect reads when it is imported."""
     variables = PREFECT_VARIABLES | {"PREFECT_API_URL": found.url}
     if not given:
-        variables["PREFECT_HOME"] = str(home / "prefect")
+        variables["PREFECT_HOME"] = str(configuration.settings.home / "prefect")
     if not verbose:
         # What failed is told by our own report, in one line a project.
         variables["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     set_process_variables(variables)
-    return found
 
 
 def given_api(environ: Mapping[str, str]) -> str | None:
@@ -133,6 +169,36 @@ def run_backfill(
         return backfill_vectors(
             projects=list(slugs) or None, retry_refused=retry_refused, return_state=True
         )
+
+
+def start_reindex(
+    configuration: Configuration,
+    projects: Sequence[str] | None,
+    scopes: Sequence[Scope] | None,
+    full: bool,
+) -> Started:
+    """Start the deployment of `reindex`, on whatever Prefect server runs now.
+
+    Raises:
+        OrchestrationError: None runs, or it has no such deployment.
+    """
+    attach(configuration)
+    from tasks.deployments import start_reindex as start  # noqa: PLC0415 - likewise
+
+    return start(projects, scopes, full)
+
+
+def secret_of_block(configuration: Configuration, block: str, purpose: str) -> SecretStr:
+    """The value of a Prefect Secret block.
+
+    Raises:
+        OrchestrationError: No Prefect server runs.
+        SettingsError: There is no such block.
+    """
+    attach(configuration)
+    from tasks.shared import load_secret  # noqa: PLC0415 - likewise
+
+    return load_secret(block, purpose)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.conftest import Person
+from tests.examples import example
 from tests.sources import GitSource
 
 PATIENCE = 120
@@ -98,8 +99,41 @@ def test_a_run_started_through_its_deployment_indexes_and_can_be_searched(
     run = run_to_end(api, "reindex/reindex", {})
     assert (run["state_type"], run["state_name"]) == ("COMPLETED", "Completed"), run["state"]
     assert person.run("coverage", "--check").code == 0
-    searched = run_to_end(api, "search/search", {"request": {"text": "what do lamps speak?"}})
-    assert searched["state_type"] == "COMPLETED"
+    # As a job asks that knows Prefect only.
+    done = subprocess.run(
+        [sys.executable, "-c", example("downstream.md", "python", "run_deployment")],
+        cwd=person.folder,
+        env=person.environment()
+        | {"PREFECT_API_URL": api, "PREFECT_HOME": str(person.home / "state" / "prefect")},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("lamp docs/a.md ")
+
+
+def test_a_run_is_started_over_http_on_the_server_of_this_machine(
+    served: tuple[Person, str],
+) -> None:
+    person, api = served
+    deployment(api, "reindex/reindex")
+    with subprocess.Popen(
+        [str(Path(sys.executable).with_name("concordance")), "http", "--port", "0"],
+        cwd=person.folder,
+        env=person.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().strip()
+        started = ask(address, "v1/reindex", {"projects": ["lamp"], "scopes": ["docs"]})
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    run = ask(api, f"/flow_runs/{started['flow_run_id']}")
+    assert run["parameters"] == {"projects": ["lamp"], "scopes": ["docs"], "full": False}
+    assert started["address"] == f"{api.removesuffix('/api')}/runs/flow-run/{run['id']}"
 
 
 def test_the_pages_ask_the_server_that_they_came_from(served: tuple[Person, str]) -> None:

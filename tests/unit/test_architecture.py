@@ -146,14 +146,28 @@ def test_sql_imports_the_standard_library_alone() -> None:
 
 
 def test_steps_and_front_door_know_nothing_of_who_calls_them() -> None:
-    above = ("concordance.cli", "flows", "tasks")
-    steps = [m for m in inside("concordance") if not m.name.startswith("concordance.cli")]
+    above = ("concordance.cli", "concordance.http", "flows", "tasks")
+    steps = [m for m in inside("concordance") if m not in inside("concordance.cli", *above)]
     wrong = [f.where for module in steps for f in imports(module) if f.within(*above)]
     assert wrong == []
 
 
+def test_http_is_handed_what_it_needs_of_prefect() -> None:
+    above = ("concordance.cli", "flows", "tasks")
+    room = inside("concordance.http")
+    assert room
+    assert [f.where for m in room for f in imports(m) if f.within(*above)] == []
+
+
+def test_the_framework_of_http_stays_in_its_room() -> None:
+    framework = ("fastapi", "starlette", "uvicorn")
+    users = {m for m in modules() for f in imports(m) if f.within(*framework)}
+    assert users
+    assert [m.file for m in users if m not in inside("concordance.http")] == []
+
+
 def test_tasks_do_not_import_flows_nor_the_command_line() -> None:
-    above = ("flows", "concordance.cli")
+    above = ("flows", "concordance.cli", "concordance.http")
     wrong = [f.where for m in inside("tasks") for f in imports(m) if f.within(*above)]
     assert wrong == []
 
