@@ -190,7 +190,7 @@ class History:
         ]
         text = f"# {self.dice.choice(WORDS)}\n\n" + "\n".join(parts)
         # There it is no title: the same words under another hash would count as embedded twice.
-        return f"No Markdown.\n\n{text}" if name.endswith(".rst") else text
+        return text.replace("#", "") if name.endswith(".rst") else text
 
     def _turn(self, session: str, number: int) -> dict[str, object]:
         word = WORDS[(number * 3 + len(self.slug)) % len(WORDS)]
