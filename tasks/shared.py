@@ -16,7 +16,7 @@ from concordance.adapters.environment import process_environment, read_configura
 from concordance.adapters.git_environment import Credential
 from concordance.errors import SettingsError
 from concordance.index import Index
-from concordance.settings import Project
+from concordance.settings import Configuration, Project
 
 _lock = threading.Lock()
 _opened: list[Index] = []
@@ -29,6 +29,14 @@ def shared_index() -> Index:
             _opened.append(_open())
             atexit.register(close_shared)
         return _opened[0]
+
+
+def shared_configuration() -> Configuration:
+    """The settings and projects of this process, for which no index need be open."""
+    with _lock:
+        if _opened:
+            return _opened[0].configuration
+    return read_configuration(process_environment())
 
 
 def _open() -> Index:
