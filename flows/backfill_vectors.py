@@ -13,10 +13,11 @@ from concordance.indexing.counting import counted
 from concordance.models import CoverageState, ScopeCoverage
 from flows.parameters import Projects, RetryRefused, check_projects
 from flows.reindex_project import embed_projects
+from tasks.presenting import run_name
 from tasks.shared import shared_index
 
 
-@flow(name="backfill-vectors", log_prints=False)
+@flow(name="backfill-vectors", flow_run_name=run_name, log_prints=False)
 def backfill_vectors(projects: Projects = None, retry_refused: RetryRefused = False) -> State[Any]:
     """Embed whatever waits for a vector, and say what is left.
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from prefect import flow
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from concordance.reporting import page, plain_name, rows
 from flows.parameters import Language, SetFolder, Vectors, check_folder
 from tasks.evaluation import evaluate_set
+from tasks.presenting import show_evaluation
 
 
 @flow(name="evaluate", flow_run_name="evaluate {data}", log_prints=False, persist_result=True)
@@ -25,9 +24,6 @@ def evaluate(
     """
     check_folder("data", data)
     found = evaluate_set(data, language, vectors)
-    # A key takes letters, digits and dashes only.
-    key = "".join(c if c.isalnum() else "-" for c in found.project)
-    create_table_artifact(rows(found), key=key, description=f"Rankings on {plain_name(found.name)}")
-    create_markdown_artifact(page(found), key=f"{key}-page")
+    show_evaluation(found)
     plain: dict[str, Any] = found.model_dump(mode="json")
     return plain

@@ -24,6 +24,7 @@ from flows.reindex_project import SKIPPED, embed_projects, reindex_project, run_
 from flows.states import state_of, words_of
 from tasks.embedding import prepare_space
 from tasks.indexing import survey_projects
+from tasks.presenting import run_name, show_coverage
 from tasks.shared import shared_index
 
 
@@ -35,7 +36,7 @@ class Ended:
     words: str
 
 
-@flow(name="reindex", log_prints=False)
+@flow(name="reindex", flow_run_name=run_name, log_prints=False)
 def reindex(projects: Projects = None, scopes: Scopes = None, full: Full = False) -> State[Any]:
     """Bring projects up to date; one that fails stops no other, and is named at the end.
 
@@ -68,6 +69,7 @@ def reindex(projects: Projects = None, scopes: Scopes = None, full: Full = False
         more = f"skipped here, as another run holds it: {', '.join(skipped)}"
         verdict = replace(verdict, message=f"{verdict.message}; {more}")
     index.finish_run(run_id, {"outcome": verdict.outcome.value, "message": verdict.message})
+    show_coverage(index, verdict)
     return state_of(verdict)
 
 

@@ -30,6 +30,7 @@ from flows.parameters import Embed, Full, OneProject, Scopes, check_projects
 from flows.states import state_of
 from tasks.embedding import fill_vectors
 from tasks.indexing import fetch_source, plan_files, plan_sessions, record_coverage, write_rows
+from tasks.presenting import name_run
 from tasks.shared import shared_index
 
 SKIPPED = "Skipped"
@@ -92,6 +93,8 @@ def _index_files(
         return
     with _failure_recorded(index, project, scopes):
         fetched = fetch_source(project)
+        if fetched.commit:
+            name_run(f"reindex {project} at {fetched.commit[:12]}")
         source = unvisited(plan_files(held, project, fetched.commit, scopes, full))
         write_rows(held, project, source)
         record_coverage(held, project, source, fetched.branch)

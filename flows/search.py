@@ -8,10 +8,11 @@ from prefect import flow
 
 from concordance.errors import BadRequest, UnknownProject
 from flows.parameters import Question, naming
+from tasks.presenting import run_name, show_answer
 from tasks.search import hybrid_search_task
 
 
-@flow(name="search", flow_run_name="search", log_prints=False, persist_result=True)
+@flow(name="search", flow_run_name=run_name, log_prints=False, persist_result=True)
 def search(request: Question) -> dict[str, Any]:
     """Answer one question; the result is the answer as JSON.
 
@@ -20,5 +21,6 @@ def search(request: Question) -> dict[str, Any]:
     """
     with naming("request.projects", UnknownProject), naming("request", BadRequest):
         answer = hybrid_search_task(request)
+    show_answer(answer)
     found: dict[str, Any] = answer.model_dump(mode="json")
     return found

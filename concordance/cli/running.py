@@ -13,10 +13,11 @@ from concordance.adapters.embedding import open_embedder
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.prefect_server import PrefectServer, runs_at_work
 from concordance.cli import orchestration
-from concordance.cli.printing import print_coverage, print_json, safe
+from concordance.cli.printing import print_coverage, print_json
 from concordance.cli.progress_bars import bars
 from concordance.cli.watching import Connection
 from concordance.errors import ConcordanceError, OrchestrationError
+from concordance.escaping import safe
 from concordance.index import Index
 from concordance.indexing.counting import counted
 from concordance.indexing.outcome import Outcome, Verdict, judge_run

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concordance.cli.printing import age, safe
+from concordance.escaping import safe
+from concordance.indexing.counting import age
 from tests.unit.cli.terminal import LINK, NOW, OBEYED
 
 # --- text ------------------------------------------------------------------------------------
