@@ -47,6 +47,7 @@ def coverage_page(account: Account, verdict: Verdict) -> str:
             verbatim(verdict.message, most=4_000),
             "",
             *_degraded(account),
+            *_overdue(account),
             *_counts(account),
             *_behind(account, behind),
             *_files(account),
@@ -106,6 +107,19 @@ def _degraded(account: Account) -> list[str]:
     more = [f"> and {counted(len(errors) - 5, 'other reason')}"] if len(errors) > len(shown) else []
     head = "> **Degraded**: the embedding provider fails, so questions are answered by words alone."
     return [head, ">", *shown, *more, ""]
+
+
+def _overdue(account: Account) -> list[str]:
+    if not account.overdue:
+        return []
+    named = [f"{o.project} {o.scope.value}" for o in account.overdue]
+    return [
+        (
+            f"> **Overdue**: {counted(len(named), 'scope')} not brought up to date for longer than "
+            f"allowed: {_named(named, 'scope')}."
+        ),
+        "",
+    ]
 
 
 def _counts(account: Account) -> list[str]:
@@ -188,11 +202,11 @@ def _left_out(left: Sequence[ScopeCoverage]) -> str:
     return f"{said}: {of}, in {_named(names)}"
 
 
-def _named(slugs: Sequence[str]) -> str:
+def _named(slugs: Sequence[str], noun: str = "project") -> str:
     """As many names as there is room for, and how many more there are."""
     marked = [verbatim(slug) for slug in slugs]
     kept = _within(marked, _NAMED_BYTES)
-    more = f" and {counted(len(slugs) - kept, 'more project')}" if kept < len(slugs) else ""
+    more = f" and {counted(len(slugs) - kept, f'more {noun}')}" if kept < len(slugs) else ""
     return f"{', '.join(marked[:kept])}{more}"
 
 

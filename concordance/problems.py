@@ -13,6 +13,7 @@ from datetime import datetime
 from concordance.adapters.postgres.documents import Problem
 from concordance.index import Index
 from concordance.indexing.links import line_link, web_address
+from concordance.indexing.overdue import Overdue, overdue
 from concordance.models import DocumentStatus, Scope, ScopeCoverage
 from concordance.settings import Project
 from concordance.text.decoding import line_of
@@ -44,6 +45,7 @@ class Account:
     never: tuple[str, ...]
     failed: tuple[FailedFile, ...]
     failed_elsewhere: int
+    overdue: tuple[Overdue, ...] = ()
 
     @property
     def provider_errors(self) -> list[str]:
@@ -62,7 +64,22 @@ def take_account(index: Index) -> Account:
     never = tuple(p.slug for p in index.configuration.projects if p.slug not in known)
     failed = _failed_files(index, covered)
     counted = sum(c.failed for c in covered)
-    return Account(index.now(), covered, never, failed, max(0, counted - len(failed)))
+    late = tuple(overdue(covered, _limits(index), index.now()))
+    return Account(index.now(), covered, never, failed, max(0, counted - len(failed)), late)
+
+
+def take_overdue(index: Index) -> list[Overdue]:
+    """The scopes of configured projects that are overdue.
+
+    Raises:
+        DatabaseError: Postgres can't be asked.
+    """
+    return overdue(index.coverage(), _limits(index), index.now())
+
+
+def _limits(index: Index) -> dict[str, float]:
+    usual = index.configuration.settings.overdue_after_hours
+    return {p.slug: p.overdue_after_hours or usual for p in index.configuration.projects}
 
 
 def _failed_files(index: Index, covered: Sequence[ScopeCoverage]) -> tuple[FailedFile, ...]:

@@ -13,6 +13,7 @@ from concordance.indexing.counting import counted
 from concordance.models import CoverageState, ScopeCoverage
 from flows.parameters import Projects, RetryRefused, check_projects
 from flows.reindex_project import embed_projects
+from tasks.announcing import announce_overdue, announce_provider
 from tasks.presenting import run_name
 from tasks.shared import shared_index
 
@@ -31,6 +32,8 @@ def backfill_vectors(projects: Projects = None, retry_refused: RetryRefused = Fa
     if retry_refused:
         index.forgive_refused()
     error = embed_projects(index, projects, started)
+    announce_overdue(index)
+    announce_provider(index, error)
     return state_of_vectors(index.coverage(projects), error)
 
 

@@ -22,6 +22,7 @@ from concordance.settings import ALL_SCOPES
 from flows.parameters import Full, Projects, Scopes, check_projects
 from flows.reindex_project import SKIPPED, embed_projects, reindex_project, run_identifier
 from flows.states import state_of, words_of
+from tasks.announcing import announce_overdue, announce_provider
 from tasks.embedding import prepare_space
 from tasks.indexing import survey_projects
 from tasks.presenting import run_name, show_coverage
@@ -70,6 +71,8 @@ def reindex(projects: Projects = None, scopes: Scopes = None, full: Full = False
         verdict = replace(verdict, message=f"{verdict.message}; {more}")
     index.finish_run(run_id, {"outcome": verdict.outcome.value, "message": verdict.message})
     show_coverage(index, verdict)
+    announce_overdue(index)
+    announce_provider(index, provider_error)
     return state_of(verdict)
 
 

@@ -76,7 +76,7 @@ def step_name(form: str) -> Callable[..., str]:
 
 def name_run(name: str) -> None:
     """Give this flow run another name, as soon as more is known of it."""
-    with _not_failing("the run's name"):
+    with not_failing("the run's name"):
         if flow_run.id:
             with get_client(sync_client=True) as client:
                 client.update_flow_run(UUID(flow_run.id), name=one_line(name, most=NAME_CHARACTERS))
@@ -84,7 +84,7 @@ def name_run(name: str) -> None:
 
 def show_coverage(index: Index, verdict: Verdict) -> None:
     """Leave the page of coverage, and a table for each kind of source."""
-    with _not_failing("the page of coverage"):
+    with not_failing("the page of coverage"):
         account = take_account(index)
         told = "What is up to date, what is not, and why"
         _create("markdown", "coverage", coverage_page(account, verdict), told)
@@ -96,7 +96,7 @@ def show_coverage(index: Index, verdict: Verdict) -> None:
 
 def show_answer(answer: Answer) -> None:
     """Leave the page of an answer."""
-    with _not_failing("the page of the answer"):
+    with not_failing("the page of the answer"):
         told = f"{counted(len(answer.hits), 'hit')}, with citations"
         _create("markdown", "answer", answer_page(answer), told)
 
@@ -105,7 +105,7 @@ def show_evaluation(found: Evaluation) -> None:
     """Leave the table and the page of an evaluation."""
     # A key takes letters, digits and dashes only.
     key = "".join(c if c.isalnum() else "-" for c in found.project)
-    with _not_failing("the page of the evaluation"):
+    with not_failing("the page of the evaluation"):
         told = f"Rankings on {plain_name(found.name)}"
         _create("table", key, json.dumps(rows(found)), told)
         _create("markdown", f"{key}-page", page(found), told)
@@ -134,7 +134,7 @@ class EmbeddingProgress:
             return
         self._written = now
         self._lost = True
-        with _not_failing("the progress of the embedding"):
+        with not_failing("the progress of the embedding"):
             self._write(100.0 * done / max(1, total), self._told(done, total, now - self._began))
             self._lost = False
 
@@ -180,7 +180,8 @@ def _duration(seconds: float) -> str:
 
 
 @contextmanager
-def _not_failing(what: str) -> Iterator[None]:
+def not_failing(what: str) -> Iterator[None]:
+    """Log what goes wrong with something that is shown or told, and go on."""
     try:
         yield
     except _NOT_SHOWN as error:

@@ -144,3 +144,29 @@ def test_every_deployment_of_the_file_is_there_with_its_schedule(
     assert schedule["schedule"]["timezone"] == "Europe/Berlin"
     form = nightly["parameter_openapi_schema"]["properties"]
     assert all(form[name]["description"] for name in ("projects", "scopes", "full"))
+
+
+def test_serving_deploys_the_automations_and_doing_it_again_changes_nothing(
+    served: tuple[Person, str],
+) -> None:
+    person, api = served
+    deployed = ask(api, "/deployments/name/reindex/reindex")
+    assert deployed["job_variables"]["env"] == {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
+    done = person.run("automations", "deploy", "--json")
+    assert done.code == 0, done.err
+    assert set(done.json["automations"].values()) == {"unchanged"}
+    assert {a["name"] for a in ask(api, "/automations/filter", {})} == set(done.json["automations"])
+    wrong = person.run("automations", "deploy", CONCORDANCE_NOTIFICATION_BLOCK="slack-webhook/no")
+    assert wrong.code == 1
+    assert "there is no Prefect block 'slack-webhook/no'" in wrong.err
+
+
+def test_a_wrong_value_is_refused_by_the_server_with_its_field_s_name(
+    served: tuple[Person, str],
+) -> None:
+    _, api = served
+    asked = {"parameters": {"request": {"text": "x", "top_k": 0}}}
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        ask(api, f"/deployments/{deployment(api, 'search/search')}/create_flow_run", asked)
+    assert caught.value.code == HTTPStatus.CONFLICT
+    assert "request.top_k" in caught.value.read().decode()
