@@ -144,8 +144,6 @@ def _freshness(answer: Answer) -> list[str]:
     return [
         "## What was searched",
         "",
-        "| project | scope | state | last up to date | vectors | why |",
-        "|---|---|---|---|---:|---|",
         *(_scope(f, answer) for f in found[:_SCOPES]),
         "",
         *more,
@@ -154,9 +152,8 @@ def _freshness(answer: Answer) -> list[str]:
 
 def _scope(f: ScopeFreshness, answer: Answer) -> str:
     return (
-        f"| {verbatim(f.project)} | {f.scope.value} | {f.state.value} "
-        f"| {moment(f.last_success, answer.as_of)} | {f.chunks_with_vector:,}/{f.chunks:,} "
-        f"| {verbatim(f.reason)} |"
+        f"* `{f.scope.value}` of {verbatim(f.project)}: **{f.state.value}**, last up to date "
+        f"{moment(f.last_success, answer.as_of)}: {verbatim(f.reason)}"
     )
 
 

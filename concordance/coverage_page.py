@@ -89,13 +89,13 @@ def _row(c: ScopeCoverage, account: Account) -> dict[str, str | int]:
         "project": one_line(c.project),
         "state": c.state.value,
         "checked": moment(c.last_success, account.now),
+        "why": one_line(c.reason),
         "complete": moment(c.last_complete, account.now),
         "documents": f"{c.indexed}/{c.found}",
         "failed": c.failed,
         "passages": c.chunks,
         "vectors": c.chunks_with_vector,
         "commit": _commit(c),
-        "why": one_line(c.reason),
     }
 
 
@@ -141,17 +141,13 @@ def _behind(account: Account, behind: Sequence[ScopeCoverage]) -> list[str]:
     if not behind:
         return ["## Not up to date", "", "Nothing.", ""]
     lines = [
-        f"| {verbatim(c.project)} | {c.scope.value} | **{c.state.value}** "
-        f"| {moment(c.last_success, account.now)} | {c.indexed:,}/{c.found:,} "
-        f"| {c.chunks_with_vector:,}/{c.chunks:,} | {verbatim(c.reason)} |"
+        f"* `{c.scope.value}` of {verbatim(c.project)}: **{c.state.value}**, last up to date "
+        f"{moment(c.last_success, account.now)}, {c.indexed:,} of {counted(c.found, 'document')}, "
+        f"{c.chunks_with_vector:,} of {counted(c.chunks, 'passage')} with a vector: "
+        f"{verbatim(c.reason)}"
         for c in _worst_first(behind)
     ]
-    head = [
-        f"## Not up to date: {counted(len(behind), 'scope')}",
-        "",
-        "| project | scope | state | last up to date | documents | vectors | why |",
-        "|---|---|---|---|---:|---:|---|",
-    ]
+    head = [f"## Not up to date: {counted(len(behind), 'scope')}", ""]
     kept = _within(lines, _SHARES["behind"])
     return [*head, *lines[:kept], "", *_and_more(_worst_first(behind)[kept:])]
 
@@ -160,7 +156,7 @@ def _files(account: Account) -> list[str]:
     if not account.failed and not account.failed_elsewhere:
         return []
     lines = [
-        f"| {verbatim(f.project)} | {f.scope} | {linked(f.name, f.link)} | {verbatim(f.reason)} |"
+        f"* {linked(f.name, f.link)} ({f.scope} of {verbatim(f.project)}): {verbatim(f.reason)}"
         for f in account.failed
     ]
     kept = _within(lines, _SHARES["files"])
@@ -169,8 +165,7 @@ def _files(account: Account) -> list[str]:
         f"{counted(left, 'more file')} failed; `concordance explain PROJECT PATH` says why.",
         "",
     ]
-    head = ["## Files that failed", "", "| project | scope | file | why |", "|---|---|---|---|"]
-    return [*head, *lines[:kept], "", *(more if left else [])]
+    return ["## Files that failed", "", *lines[:kept], "", *(more if left else [])]
 
 
 def _fresh(account: Account, fresh: Sequence[ScopeCoverage]) -> list[str]:

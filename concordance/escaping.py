@@ -18,6 +18,10 @@ LINE_CHARACTERS = 300
 _LEAST_FENCE = 3
 # It looks like the mark that ends code, and ends none.
 _NO_BACKTICK = "ˋ"
+# What no renderer takes for a mark, nor for an address of its own. Some show the label of a link as
+# it is written, marks of code included.
+_PLAIN = re.compile(r"(?:[A-Za-z0-9 ./:@#+,=-]|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9]))+")
+_ADDRESS = re.compile(r"//|www\.|@[\w-]*\.", re.IGNORECASE)
 _OF_ADDRESSES = "%/:?#@!$&'*+,;=~"
 
 
@@ -52,8 +56,11 @@ def block(text: str, *, most: int) -> str:
 def linked(label: str, address: str | None, *, most: int = LINE_CHARACTERS) -> str:
     """Text as a link to a page, or as text alone where there is none."""
     shown = verbatim(label, most=most)
+    line = one_line(label, most=most)
     if address is None or urlsplit(address).scheme not in ("http", "https"):
         return shown
+    if _PLAIN.fullmatch(line) and not _ADDRESS.search(line):
+        shown = line
     # What could end the address, or be taken for a mark, is written as an escape of addresses.
     target = quote(address, safe=_OF_ADDRESSES, errors="replace")
     return f"[{shown}]({target})"

@@ -64,6 +64,7 @@ def fill_vectors(
 
 @task(
     name="check provider",
+    task_run_name="check provider",
     retries=len(DELAYS),
     retry_delay_seconds=DELAYS,
     retry_jitter_factor=JITTER,

@@ -26,7 +26,7 @@ _retried: dict[str, Any] = {
 }
 
 
-@task(name="survey", **_retried)
+@task(name="survey", task_run_name="survey", **_retried)
 def survey_projects(slugs: list[str], scopes: list[Scope], full: bool) -> list[Surveyed]:
     """Which projects have something to do, at one `ls-remote` each."""
     logger = get_run_logger()

@@ -101,9 +101,12 @@ def test_after_a_run_one_page_says_what_is_fresh_and_links_what_failed(
     text = str(page.data)
     assert "This run came to **failed**" in text
     assert "> **Degraded**" in text
-    assert "`gone` | docs | **failed** | never" in text
+    assert "`docs` of `gone`: **failed**, last up to date never" in text
     line = f"{WEB}/blob/{head_of(source)}/docs/bad.md?plain=1#L3-L3"
-    assert f"[`docs/bad.md`]({line}) | `not UTF-8: byte 0xb2 at offset 7, line 3` |" in text
+    assert (
+        f"[docs/bad.md]({line}) (docs of `lamp`): `not UTF-8: byte 0xb2 at offset 7, line 3`"
+        in text
+    )
     (table, *_) = artifacts("coverage-docs")
     assert table.type == "table"
     rows = json.loads(str(table.data))
@@ -124,7 +127,7 @@ def test_a_search_leaves_a_page_with_hits_or_the_reason_for_none(
     search(SearchRequest(text="exponential backoff"))
     text = str(artifacts("answer")[0].data)
     commit = head_of(source)
-    cited = f"[`lamp:docs/a.md:1-3@{commit[:12]}`]({WEB}/blob/{commit}/docs/a.md?plain=1#L1-L3)"
+    cited = f"[lamp:docs/a.md:1-3@{commit[:12]}]({WEB}/blob/{commit}/docs/a.md?plain=1#L1-L3)"
     assert f"## 1. {cited}" in text
     assert "Retry the clone with exponential backoff." in text
     search(SearchRequest(text="zeppelin", fusion=Fusion.LEXICAL))

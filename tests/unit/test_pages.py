@@ -136,6 +136,7 @@ def test_a_link_leads_where_it_should_and_shows_what_it_should(text: str) -> Non
         "link_close",
         "paragraph_close",
     ]
+    assert linked("docs/a_b.md:1-2@01", "https://g.org") == "[docs/a_b.md:1-2@01](https://g.org)"
     for address in ("javascript:alert(1)", "//evil.example", "data:text/html,x", None):
         assert linked("a", address) == "`a`"
 
@@ -169,14 +170,14 @@ def test_a_page_says_what_is_fresh_what_is_not_why_and_since_when() -> None:
     )
     assert "As of **2026-12-01 02:31 UTC**" in page
     assert "| `lamp` | docs | 2026-11-30 23:31 UTC (3 h ago) | `0123456789ab` |" in page
-    assert "**stale** | 2026-11-27 02:31 UTC (4 d ago) |" in page
+    assert "`docs` of `shade`: **stale**, last up to date 2026-11-27 02:31 UTC (4 d ago), " in page
     assert "`the last attempt failed, older rows stay: no route`" in page
-    assert "**failed** | never |" in page
-    assert page.index("`bulb`") < page.index("`shade` | docs"), "the worst first"
+    assert "`adr` of `bulb`: **failed**, last up to date never" in page
+    assert page.index("of `bulb`") < page.index("of `shade`"), "the worst first"
     assert "> **Degraded**" in page
     assert "> `Ollama can't be reached`" in page
     assert "1 project never indexed: `new`" in page
-    assert "[`docs/a.md`](https://g.org/a#L3)" in page
+    assert "[docs/a.md](https://g.org/a#L3) (docs of `lamp`): `not UTF-8`" in page
     assert "7 more files failed" in page
     assert "| stale | 1 | 0 | 0 |" in page
 
@@ -206,7 +207,9 @@ def test_pages_and_tables_of_two_thousand_projects_keep_their_size(
     )
     page = coverage_page(told, Verdict(Outcome.FAILED, "; ".join(slugs)))
     assert len(page.encode()) <= pages.PAGE_BYTES
-    row = re.compile(r"^\| `p-.* \| (?:docs|adr|session) \| (?:\*\*failed|2026)", re.MULTILINE)
+    row = re.compile(
+        r"^(?:\| `p-.* \| (?:docs|adr|session) \| 2026|\* `\w+` of `p-.*failed)", re.MULTILINE
+    )
     shown = len(row.findall(page))
     rest = rf"^([\d,]+) more scopes are not shown: \1 {state.value}, in `p-"
     (left,) = re.findall(rest, page, re.MULTILINE)
