@@ -205,6 +205,9 @@ class Project(Checked):
     scopes: ScopeRules = ScopeRules()
     scrub: bool = Field(default=True, description="Whether secrets are replaced by marks.")
     sessions: tuple[SessionSource, ...] = ()
+    overdue_after_hours: float | None = Field(
+        default=None, gt=0, le=100_000, description="As the setting, for this project."
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -260,6 +263,17 @@ class Settings(Checked):
     reranker_key: SecretStr | None = Field(default=None, description="The key of that API.")
     reranker_secret_block: str | None = Field(
         default=None, description="Prefect Secret block that holds the key, for flows and tasks."
+    )
+    overdue_after_hours: float = Field(
+        default=48.0,
+        gt=0,
+        le=100_000,
+        description="How long a scope may be without success.",
+    )
+    notification_block: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9-]+/[A-Za-z0-9-]+$",
+        description="Prefect block that automations notify by, as slack-webhook/ops.",
     )
     work_pool: bool = Field(
         default=False, description="Start reindex-project through its deployment, not in process."

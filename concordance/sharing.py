@@ -62,6 +62,13 @@ def shared_index(opening: Callable[[], Index] = open_from_environment) -> Index:
         return shared.opened[0]
 
 
+def opened_index() -> Index | None:
+    """This process's index, where one is open already."""
+    shared = _shared()
+    with shared.lock:
+        return shared.opened[0] if shared.opened else None
+
+
 def adopt_index(index: Index) -> None:
     """Use an index that is open already, for programs and tests that configure it themselves."""
     close_shared()

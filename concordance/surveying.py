@@ -34,7 +34,7 @@ FILE_SCOPES = (Scope.DOCS, Scope.ADR)
 SURVEY_THREADS = 8
 
 # Keys of a project that decide nothing of what its rows hold; the slug is what they are stored by.
-_DECIDES_NO_ROW = {"slug", "web_url", "credentials"}
+_DECIDES_NO_ROW = {"slug", "web_url", "credentials", "overdue_after_hours"}
 _OF_FILES = {"url", "path", "branch", "scopes"}
 
 Action = Literal["index", "embed", "none"]

@@ -11,25 +11,29 @@ from prefect.states import Completed, Failed
 
 from concordance.indexing.counting import counted
 from concordance.models import CoverageState, ScopeCoverage
+from flows.parameters import Projects, RetryRefused, check_projects
 from flows.reindex_project import embed_projects
+from tasks.announcing import announce_overdue, announce_provider
+from tasks.presenting import run_name
 from tasks.shared import shared_index
 
 
-@flow(name="backfill-vectors", log_prints=False)
-def backfill_vectors(projects: list[str] | None = None, retry_refused: bool = False) -> State[Any]:
+@flow(name="backfill-vectors", flow_run_name=run_name, log_prints=False)
+def backfill_vectors(projects: Projects = None, retry_refused: RetryRefused = False) -> State[Any]:
     """Embed whatever waits for a vector, and say what is left.
 
     Args:
-        projects: Slugs of the projects; none given means all that are indexed.
+        projects: Slugs of the projects, as projects.toml has them; none given means all indexed.
         retry_refused: Also try the texts that the model refused too often.
     """
+    check_projects("projects", projects or ())
     index = shared_index()
-    for slug in projects or ():
-        index.project(slug)
     started = index.now()
     if retry_refused:
         index.forgive_refused()
     error = embed_projects(index, projects, started)
+    announce_overdue(index)
+    announce_provider(index, error)
     return state_of_vectors(index.coverage(projects), error)
 
 

@@ -19,10 +19,13 @@ from concordance.index import Index
 from concordance.indexing.outcome import judge_run, never_begun
 from concordance.models import Scope
 from concordance.settings import ALL_SCOPES
+from flows.parameters import Full, Projects, Scopes, check_projects
 from flows.reindex_project import SKIPPED, embed_projects, reindex_project, run_identifier
 from flows.states import state_of, words_of
+from tasks.announcing import announce_overdue, announce_provider
 from tasks.embedding import prepare_space
 from tasks.indexing import survey_projects
+from tasks.presenting import run_name, show_coverage
 from tasks.shared import shared_index
 
 
@@ -34,21 +37,18 @@ class Ended:
     words: str
 
 
-@flow(name="reindex", log_prints=False)
-def reindex(
-    projects: list[str] | None = None, scopes: list[Scope] | None = None, full: bool = False
-) -> State[Any]:
+@flow(name="reindex", flow_run_name=run_name, log_prints=False)
+def reindex(projects: Projects = None, scopes: Scopes = None, full: Full = False) -> State[Any]:
     """Bring projects up to date; one that fails stops no other, and is named at the end.
 
     Args:
-        projects: Slugs of the projects; none given means all of projects.toml.
+        projects: Slugs of the projects, as projects.toml has them; none given means all of them.
         scopes: Kinds of source to bring up to date; none given means all.
         full: Read and write every document anew, changed or not.
     """
+    check_projects("projects", projects or ())
     index = shared_index()
     slugs = projects or [p.slug for p in index.configuration.projects]
-    for slug in slugs:
-        index.project(slug)
     wanted = list(scopes or ALL_SCOPES)
     started = index.now()
     run_id = run_identifier()
@@ -70,6 +70,9 @@ def reindex(
         more = f"skipped here, as another run holds it: {', '.join(skipped)}"
         verdict = replace(verdict, message=f"{verdict.message}; {more}")
     index.finish_run(run_id, {"outcome": verdict.outcome.value, "message": verdict.message})
+    show_coverage(index, verdict)
+    announce_overdue(index)
+    announce_provider(index, provider_error)
     return state_of(verdict)
 
 

@@ -26,9 +26,11 @@ from concordance.models import Scope
 from concordance.settings import ALL_SCOPES
 from concordance.surveying import FILE_SCOPES
 from concordance.writing import SourcePlan
+from flows.parameters import Embed, Full, OneProject, Scopes, check_projects
 from flows.states import state_of
 from tasks.embedding import fill_vectors
 from tasks.indexing import fetch_source, plan_files, plan_sessions, record_coverage, write_rows
+from tasks.presenting import name_run
 from tasks.shared import shared_index
 
 SKIPPED = "Skipped"
@@ -36,7 +38,7 @@ SKIPPED = "Skipped"
 
 @flow(name="reindex-project", flow_run_name="reindex {project}", log_prints=False)
 def reindex_project(
-    project: str, scopes: list[Scope] | None = None, full: bool = False, embed: bool = True
+    project: OneProject, scopes: Scopes = None, full: Full = False, embed: Embed = True
 ) -> State[Any]:
     """Bring one project up to date and say what its coverage came to.
 
@@ -46,8 +48,8 @@ def reindex_project(
         full: Read and write every document anew, changed or not.
         embed: Fill in vectors afterwards; if off, the text is found by its words alone.
     """
+    check_projects("project", [project])
     index = shared_index()
-    index.project(project)
     wanted = list(scopes or ALL_SCOPES)
     started = index.now()
     logger = get_run_logger()
@@ -91,6 +93,8 @@ def _index_files(
         return
     with _failure_recorded(index, project, scopes):
         fetched = fetch_source(project)
+        if fetched.commit:
+            name_run(f"reindex {project} at {fetched.commit[:12]}")
         source = unvisited(plan_files(held, project, fetched.commit, scopes, full))
         write_rows(held, project, source)
         record_coverage(held, project, source, fetched.branch)

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
 from concordance.embedding import Embedded
+from concordance.indexing.counting import counted
 from concordance.progress import announcer
+from tasks.presenting import EmbeddingProgress
 from tasks.retrying import DELAYS, JITTER, worth_retrying
 from tasks.shared import shared_index
 
 
+def _subject(projects: list[str] | None) -> str:
+    """Whose texts these are, in a word or two."""
+    if projects is None:
+        return "all projects"
+    return projects[0] if len(projects) == 1 else counted(len(projects), "project")
+
+
+def _name(parameters: dict[str, Any]) -> str:
+    return f"embed {_subject(parameters['projects'])}"
+
+
+_named: Callable[..., str] = _name
+
+
 @task(
     name="embed",
+    task_run_name=_named,
     retries=len(DELAYS),
     retry_delay_seconds=DELAYS,
     retry_jitter_factor=JITTER,
@@ -25,10 +44,14 @@ def fill_vectors(
     projects: list[str] | None, started: datetime, limit: int | None = None
 ) -> Embedded:
     """Embed what is pending in these projects, or in all."""
-    subject = projects[0] if projects is not None and len(projects) == 1 else "texts"
-    done = shared_index().fill_vectors(
-        projects, started=started, limit=limit, progress=announcer("embed", subject)
-    )
+    subject = _subject(projects)
+    announce, show = announcer("embed", subject), EmbeddingProgress(subject)
+
+    def progress(texts: int, total: int) -> None:
+        announce(texts, total)
+        show(texts, total)
+
+    done = shared_index().fill_vectors(projects, started=started, limit=limit, progress=progress)
     get_run_logger().info(
         "%d texts embedded by %s, %d refused, %d pending",
         done.embedded,
@@ -41,6 +64,7 @@ def fill_vectors(
 
 @task(
     name="check provider",
+    task_run_name="check provider",
     retries=len(DELAYS),
     retry_delay_seconds=DELAYS,
     retry_jitter_factor=JITTER,

@@ -12,6 +12,7 @@ from concordance.models import Scope
 from concordance.progress import announcer
 from concordance.surveying import Surveyed
 from concordance.writing import Fetched, SourcePlan, Written
+from tasks.presenting import step_name
 from tasks.retrying import DELAYS, JITTER, worth_retrying
 from tasks.shared import credential_of, shared_index
 
@@ -25,7 +26,7 @@ _retried: dict[str, Any] = {
 }
 
 
-@task(name="survey", **_retried)
+@task(name="survey", task_run_name="survey", **_retried)
 def survey_projects(slugs: list[str], scopes: list[Scope], full: bool) -> list[Surveyed]:
     """Which projects have something to do, at one `ls-remote` each."""
     logger = get_run_logger()
@@ -53,7 +54,7 @@ def fetch_source(project: str) -> Fetched:
     return fetched
 
 
-@task(name="plan files", task_run_name="plan {project} files", **_retried)
+@task(name="plan files", task_run_name=step_name("plan {project} files"), **_retried)
 def plan_files(
     held: Hold, project: str, commit: str | None, scopes: list[Scope], full: bool
 ) -> SourcePlan:
@@ -71,7 +72,7 @@ def plan_sessions(held: Hold, project: str, full: bool) -> SourcePlan:
     return source
 
 
-@task(name="write lexical rows", task_run_name="write {project}", **_retried)
+@task(name="write lexical rows", task_run_name=step_name("write {project}"), **_retried)
 def write_rows(held: Hold, project: str, source: SourcePlan) -> Written:
     """Chunk and write; from here on the text is found by its words."""
     written = shared_index().write(held, project, source, announcer("write", project))
@@ -79,7 +80,7 @@ def write_rows(held: Hold, project: str, source: SourcePlan) -> Written:
     return written
 
 
-@task(name="record coverage", task_run_name="record {project}", **_retried)
+@task(name="record coverage", task_run_name=step_name("record {project}"), **_retried)
 def record_coverage(held: Hold, project: str, source: SourcePlan, branch: str | None) -> None:
     """Count, and say that the rows show the source."""
     shared_index().close_attempt(held, project, source, branch=branch)

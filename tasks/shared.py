@@ -15,15 +15,28 @@ from concordance.adapters.environment import process_environment, read_configura
 from concordance.adapters.git_environment import Credential
 from concordance.errors import SettingsError
 from concordance.index import Index
-from concordance.settings import Project
+from concordance.settings import Configuration, Project
 from concordance.sharing import adopt_index, close_shared
 
-__all__ = ["adopt_index", "close_shared", "credential_of", "load_secret", "shared_index"]
+__all__ = [
+    "adopt_index",
+    "close_shared",
+    "credential_of",
+    "load_secret",
+    "shared_configuration",
+    "shared_index",
+]
 
 
 def shared_index() -> Index:
     """This process's index, opened on first use and closed at exit."""
     return sharing.shared_index(_open)
+
+
+def shared_configuration() -> Configuration:
+    """The settings and projects of this process, for which no index need be open."""
+    opened = sharing.opened_index()
+    return read_configuration(process_environment()) if opened is None else opened.configuration
 
 
 def _open() -> Index:

@@ -48,6 +48,8 @@ PREFECT_VARIABLES = {
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_BATCH_SIZE": "200",
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_READ_BATCH_SIZE": "100",
     "PREFECT_CLI_PROMPT": "false",
+    # The least that Prefect takes: a run whose process died is known by its silence.
+    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
 }
 
 

@@ -38,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     from rich.text import Text  # noqa: PLC0415 - likewise
 
     from concordance.cli.app import app  # noqa: PLC0415 - likewise
-    from concordance.cli.printing import safe  # noqa: PLC0415 - likewise
+    from concordance.escaping import safe  # noqa: PLC0415 - likewise
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that knows no emoji still gets the rest

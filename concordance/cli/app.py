@@ -8,6 +8,7 @@ from cyclopts import App
 
 from concordance.cli import (
     asking,
+    automations,
     demo,
     doctor,
     http,
@@ -40,6 +41,7 @@ for part in (
 ):
     app.command(part, name="*")
 app.command(projects.app)
+app.command(automations.app)
 app.command(questions.app)
 app.command(tenants.app)
 app.command(http.keys)

@@ -20,9 +20,10 @@ from concordance.adapters.postgres.database import Database, ServerFacts
 from concordance.adapters.postgres.tenants import find_reader
 from concordance.adapters.prefect_server import PrefectServer, is_healthy
 from concordance.cli.orchestration import given_api
-from concordance.cli.printing import print_json, safe
+from concordance.cli.printing import print_json
 from concordance.cli.running import Json
 from concordance.errors import ConcordanceError
+from concordance.escaping import safe
 from concordance.ranking.calibration import Calibration
 from concordance.resources import open_server
 from concordance.settings import Configuration, Settings

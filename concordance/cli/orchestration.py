@@ -6,6 +6,7 @@ settings at that moment. This is the one place of the package that reaches for `
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 WORK_POOL = "concordance"
 _PLACES = ("CONCORDANCE_ROOT", "CONCORDANCE_HOME", "CONCORDANCE_PROJECTS_FILE")
 DEPLOYMENTS = Path("deployments") / "prefect.yaml"
+AUTOMATIONS = Path("deployments") / "automations.yaml"
 
 
 def connect(
@@ -242,6 +244,7 @@ def serve_deployments(connection: Connection, configuration: Configuration, root
     )
     _prefect(root, "work-pool", "create", WORK_POOL, "--type", "process", "--overwrite")
     _prefect(root, "--no-prompt", "deploy", "--all", "--prefect-file", str(DEPLOYMENTS))
+    deploy_automations(configuration, root)
     worker = [sys.executable, "-m", "concordance.cli.worker", "--pool", WORK_POOL]
     absence = Absence(connection)
     # Nothing is ever written to the pipe: that it ends tells the worker that this process did.
@@ -259,6 +262,20 @@ def serve_deployments(connection: Connection, configuration: Configuration, root
                     raise lost() from None
             except KeyboardInterrupt:
                 continue  # a terminal has sent it to the worker, too
+
+
+def deploy_automations(configuration: Configuration, root: Path) -> dict[str, str]:
+    """Make the server's automations those of the file; returns what became of each, by name.
+
+    Raises:
+        OrchestrationError: Prefect refused one, or there is no such notification block.
+    """
+    block = configuration.settings.notification_block
+    given = [str(AUTOMATIONS), *([] if block is None else [block])]
+    # In a process of its own: Prefect need not stay loaded in one that waits for a worker.
+    told = _run(root, "-m", "flows.automations", *given)
+    done: dict[str, str] = json.loads(told.splitlines()[-1])
+    return done
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -287,13 +304,14 @@ def project_root() -> Path:
     return root
 
 
-def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "prefect", *arguments]
-
-
 def _prefect(root: Path, *arguments: str) -> None:
+    _run(root, "-m", "prefect", *arguments)
+
+
+def _run(root: Path, *arguments: str) -> str:
+    """What a program of ours or of Prefect's prints; it sees no setting of ours but places."""
     done = subprocess.run(  # noqa: S603 - our own program, no shell
-        _command(*arguments),
+        [sys.executable, *arguments],
         cwd=root,
         env=program_environment(process_environment(), *PROXY_VARIABLES, *_PLACES),
         capture_output=True,
@@ -303,5 +321,6 @@ def _prefect(root: Path, *arguments: str) -> None:
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise OrchestrationError(
-            f"'prefect {' '.join(arguments)}' failed: {said[-1].strip() if said else 'no word'}"
+            f"'{' '.join(arguments[1:])}' failed: {said[-1].strip() if said else 'no word'}"
         )
+    return done.stdout

@@ -19,7 +19,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from concordance.indexing.counting import counted
+from concordance.escaping import CONTROL, in_a_line, safe
+from concordance.indexing.counting import age, counted
 from concordance.models import (
     Answer,
     CoverageState,
@@ -31,10 +32,6 @@ from concordance.models import (
     SessionOrigin,
 )
 
-# Control characters but tab and line feed, turns of the writing direction, halves of characters.
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 _STATE_STYLE = {
     CoverageState.COMPLETE: "green",
     CoverageState.LEXICAL_ONLY: "yellow",
@@ -62,21 +59,11 @@ def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
         plain = [item.model_dump(mode="json") for item in value]
     written = json.dumps(plain, indent=2, ensure_ascii=False)
     # JSON leaves some of them as they are; as escapes they mean the same to a program.
-    print(_CONTROL.sub(_escaped, written))  # noqa: T201 - it is the output
+    print(CONTROL.sub(_escaped, written))  # noqa: T201 - it is the output
 
 
 def _escaped(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
-
-
-def safe(text: str) -> str:
-    """Text without characters that a terminal would obey."""
-    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def in_a_line(text: str) -> str:
-    """The same on one line, for names: a line of their own would pass for one of ours."""
-    return safe(text).replace("\n", "\ufffd")
 
 
 def print_coverage(console: Console, coverage: Sequence[ScopeCoverage], *, now: datetime) -> None:
@@ -147,19 +134,6 @@ def _when_said(moment: datetime, now: datetime) -> str:
     if moment <= now:
         return age(moment, now)
     return f"at {moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC, which is to come"
-
-
-def age(moment: datetime | None, now: datetime) -> str:
-    """How long ago, in the largest unit that says something; never less than nothing."""
-    if moment is None:
-        return "never"
-    # Within one zone Python subtracts what the clocks on the wall show.
-    passed = now.astimezone(UTC) - moment.astimezone(UTC)
-    seconds = max(0, int(passed.total_seconds()))
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds // length} {unit} ago"
-    return f"{seconds} s ago"
 
 
 def print_answer(console: Console, answer: Answer, *, full: bool = False) -> None:

@@ -16,7 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from concordance.cli.printing import in_a_line
+from concordance.escaping import in_a_line
 from concordance.progress import News, listening
 
 

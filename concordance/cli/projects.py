@@ -17,9 +17,10 @@ from concordance.adapters.environment import (
     read_configuration,
     write_projects_file,
 )
-from concordance.cli.printing import print_json, safe
+from concordance.cli.printing import print_json
 from concordance.cli.running import Json
 from concordance.errors import ConcordanceError, ProjectsFileError
+from concordance.escaping import safe
 from concordance.index import Index
 from concordance.indexing.counting import counted
 from concordance.settings import Project

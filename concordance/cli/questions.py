@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from concordance.adapters.environment import process_environment, read_configuration
-from concordance.cli.printing import in_a_line, print_json
+from concordance.cli.printing import print_json
 from concordance.cli.running import Json
+from concordance.escaping import in_a_line
 from concordance.index import Index
 from concordance.indexing.counting import counted
 

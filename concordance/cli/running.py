@@ -13,10 +13,11 @@ from concordance.adapters.embedding import open_embedder
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.prefect_server import PrefectServer, runs_at_work
 from concordance.cli import orchestration
-from concordance.cli.printing import in_a_line, print_coverage, print_json
+from concordance.cli.printing import print_coverage, print_json
 from concordance.cli.progress_bars import bars
 from concordance.cli.watching import Connection
 from concordance.errors import ConcordanceError, OrchestrationError
+from concordance.escaping import in_a_line
 from concordance.index import Index
 from concordance.indexing.counting import counted
 from concordance.indexing.outcome import Outcome, Verdict, judge_run
@@ -59,7 +60,7 @@ def reindex(
     missing, 2 when the command itself was wrong.
     """
     configuration = _configuration(projects)
-    connection = _connect(configuration, verbose=verbose)
+    connection = connect(configuration, verbose=verbose)
     with bars(ERR):
         state = orchestration.run_reindex(connection, projects, scope, full=full)
     slugs = list(projects) or [project.slug for project in configuration.projects]
@@ -83,7 +84,7 @@ def backfill(
 ) -> int:
     """Embed whatever waits for a vector; several may run at once."""
     configuration = _configuration(projects)
-    connection = _connect(configuration, verbose=verbose)
+    connection = connect(configuration, verbose=verbose)
     with bars(ERR):
         state = orchestration.run_backfill(connection, projects, retry_refused=retry_refused)
     with Index.open(configuration) as index:
@@ -98,7 +99,7 @@ def backfill(
 def serve(*, verbose: Verbose = True) -> int:
     """Deploy the flows of deployments/prefect.yaml and work on them, until interrupted."""
     configuration = _configuration(())
-    connection = _connect(configuration, verbose=verbose)
+    connection = connect(configuration, verbose=verbose)
     ERR.print(Text(f"Prefect UI: {connection.url.removesuffix('/api')}", style="bold"))
     root = orchestration.project_root()
     return orchestration.serve_deployments(connection, configuration, root)
@@ -108,7 +109,7 @@ def serve(*, verbose: Verbose = True) -> int:
 def ui() -> int:
     """Print the address of the Prefect UI, starting this user's server where needed."""
     configuration = read_configuration(process_environment(), need_projects=False)
-    connection = _connect(configuration, verbose=False)
+    connection = connect(configuration, verbose=False)
     print(connection.url.removesuffix("/api"))  # noqa: T201 - it is the output
     return 0
 
@@ -145,7 +146,8 @@ def _configuration(slugs: Sequence[str]) -> Configuration:
     return configuration
 
 
-def _connect(configuration: Configuration, *, verbose: bool) -> Connection:
+def connect(configuration: Configuration, *, verbose: bool) -> Connection:
+    """Reach a Prefect server, starting this user's own where needed."""
     return orchestration.connect(
         configuration,
         verbose=verbose,

@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from concordance.adapters.environment import process_environment, read_configuration
-from concordance.cli.printing import print_json, safe
+from concordance.cli.printing import print_json
 from concordance.cli.progress_bars import bars
 from concordance.cli.running import Json
+from concordance.escaping import safe
 from concordance.index import Index
 from concordance.indexing.counting import counted
 from concordance.progress import announcer

@@ -14,8 +14,9 @@ from rich.text import Text
 
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.postgres.tenants import Access
-from concordance.cli.printing import print_json, safe
+from concordance.cli.printing import print_json
 from concordance.cli.running import Json
+from concordance.escaping import safe
 from concordance.granting import Tenants, open_tenants
 
 app = App(name="tenants", help="Let database logins read one tenant each, and check that they do.")

@@ -29,6 +29,7 @@ _FOREIGN_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "UTF-16 LE"),
     (codecs.BOM_UTF16_BE, "UTF-16 BE"),
 )
+_LINE = re.compile(r", line (\d{1,9})$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,12 @@ def _not_utf8(data: bytes, offset: int) -> Unreadable:
     return Unreadable(
         "failed", f"not UTF-8: byte 0x{data[offset]:02x} at offset {offset}, line {line}"
     )
+
+
+def line_of(reason: str) -> int | None:
+    """The line that a reason of this module names, for a link to it."""
+    found = _LINE.search(reason)
+    return None if found is None else int(found[1])
 
 
 def _without_nuls(text: str) -> SourceText | Unreadable:

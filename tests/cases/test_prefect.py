@@ -39,9 +39,9 @@ import tasks.indexing
 import tasks.search
 from concordance import resources
 from concordance.adapters.postgres.projects import Hold
-from concordance.cli.printing import age
 from concordance.errors import ConcordanceError
 from concordance.index import Index
+from concordance.indexing.counting import age
 from concordance.models import CoverageState, Scope
 from concordance.settings import Credentials, Project
 from flows.reindex import reindex, run_project

@@ -99,11 +99,14 @@ class History:
 
     def rename(self) -> None:
         """Move a file to a name that is free, perhaps with another text."""
-        free = [name for name in NAMES if name not in self._present()]
-        if free and self._present():
+        # No Markdown becomes what is none: the same words without their title would be embedded
+        # once more, and count as embedded twice.
+        present = self._present()
+        free = [name for name in NAMES if name not in present and name.endswith(".md")]
+        if free and present:
             target = self.source.path / self.dice.choice(free)
             target.parent.mkdir(parents=True, exist_ok=True)
-            (self.source.path / self.dice.choice(self._present())).rename(target)
+            (self.source.path / self.dice.choice(present)).rename(target)
             if self.dice.random() < 0.2:
                 with target.open("ab") as file:
                     file.write(f"\n{self.dice.choice(WORDS)}\n".encode())

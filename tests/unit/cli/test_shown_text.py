@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from concordance.cli.printing import age, safe
 from concordance.cli.progress_bars import bars
+from concordance.escaping import safe
+from concordance.indexing.counting import age
 from concordance.progress import announcer
 from tests.unit.cli.terminal import LINK, NOW, OBEYED
 

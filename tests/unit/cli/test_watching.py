@@ -129,6 +129,10 @@ def serving(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text(FAKE_PREFECT)
+    # What deploys the automations would need the real one; it is looked for in the folder served.
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "__init__.py").touch()
+    (tmp_path / "flows" / "automations.py").write_text("print('{}')\n")
     (tmp_path / "up").touch()
     checkout = Path(concordance.__file__).parents[1]
     with subprocess.Popen(
