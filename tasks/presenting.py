@@ -67,7 +67,7 @@ def step_name(form: str) -> Callable[..., str]:
         commit = parameters.get("commit")
         if isinstance(source, SourcePlan):
             if Scope.SESSION in source.scopes:
-                return f"{said} sessions"
+                return said + " sessions"
             commit = source.marker
         return f"{said} at {commit[:12]}" if commit else said
 
