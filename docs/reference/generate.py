@@ -53,7 +53,10 @@ def commands() -> str:
     from concordance.cli.app import app  # noqa: PLC0415 - loading takes its time
 
     made = app.generate_docs(usage_name="concordance")
-    lines = (line.rstrip() for line in made.splitlines())
+    # Groups of commands are called by the name of whatever program runs this.
+    lines = (
+        re.sub(r"^(concordance .*?) -m \S+", r"\1", line.rstrip()) for line in made.splitlines()
+    )
     return NOTE + "\n".join(lines).replace("# concordance\n", "# Commands\n", 1).rstrip() + "\n"
 
 
