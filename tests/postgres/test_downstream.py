@@ -107,6 +107,16 @@ def test_each_plain_example_answers_with_a_reader_s_login(
     assert all(CITED in said for said in answered)
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
+def test_each_retriever_s_example_answers_with_a_reader_s_login(
+    framework: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = example("downstream.md", "python", f"concordance.retrievers.{framework}")
+    exec(compile(block, "downstream.md", "exec"), {"__name__": "job"})  # noqa: S102
+    assert CITED in capsys.readouterr().out
+
+
 def test_importing_loads_nothing_and_a_call_is_loaded_by_its_name(desk: Desk) -> None:
     said = desk.output(
         "import concordance, sys\n"

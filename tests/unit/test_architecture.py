@@ -146,7 +146,8 @@ def test_sql_imports_the_standard_library_alone() -> None:
 
 
 def test_steps_and_front_door_know_nothing_of_who_calls_them() -> None:
-    above = ("concordance.cli", "concordance.http", "concordance.mcp", "flows", "tasks")
+    outer = ("concordance.cli", "concordance.http", "concordance.mcp", "concordance.retrievers")
+    above = (*outer, "flows", "tasks")
     steps = [m for m in inside("concordance") if m not in inside("concordance.cli", *above)]
     wrong = [f.where for module in steps for f in imports(module) if f.within(*above)]
     assert wrong == []
@@ -154,7 +155,7 @@ def test_steps_and_front_door_know_nothing_of_who_calls_them() -> None:
 
 def test_http_and_mcp_are_handed_what_they_need_of_prefect() -> None:
     above = ("concordance.cli", "flows", "tasks")
-    room = inside("concordance.http", "concordance.mcp")
+    room = inside("concordance.http", "concordance.mcp", "concordance.retrievers")
     assert room
     assert [f.where for m in room for f in imports(m) if f.within(*above)] == []
 
@@ -179,6 +180,12 @@ def test_the_library_of_mcp_stays_in_the_rooms_that_serve_it() -> None:
         "concordance/mcp/server.py",
         "concordance/mcp/stdio.py",
     }
+
+
+def test_each_other_framework_stays_in_the_module_of_its_retriever() -> None:
+    for name, library in (("langchain", "langchain_core"), ("llamaindex", "llama_index")):
+        users = {m.file for m in modules() for f in imports(m) if f.within(library)}
+        assert users == {f"concordance/retrievers/{name}.py"}
 
 
 def test_tasks_do_not_import_flows_nor_the_command_line() -> None:
