@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from importlib.metadata import version
-from types import FrameType
 
 from cyclopts import App
 
@@ -27,7 +27,8 @@ def mcp() -> int:
     settings = configuration.settings
     with Index.open(configuration, environment=environ) as index:
         work = Work(most=settings.http_max_requests, seconds=settings.http_request_seconds)
-        signal.signal(signal.SIGTERM, _interrupt)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _: _end(index, number))
         try:
             # Whoever starts this process is its operator, and is told what went wrong.
             serve_stdio(make_server(lambda _: index, work, str, version=version("concordance")))
@@ -36,6 +37,8 @@ def mcp() -> int:
     return 0
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """End as at an interruption, so that what was opened is closed."""
-    signal.default_int_handler(number, frame)
+def _end(index: Index, number: int) -> None:
+    """End at a signal: the thread that reads standard input can't be interrupted, nor outwaited."""
+    signal.signal(number, signal.SIG_IGN)
+    index.close()
+    os._exit(128 + number)

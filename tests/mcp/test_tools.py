@@ -1,93 +1,25 @@
-"""The tools, asked by the library's own client: in process, over HTTP, and over stdio."""
+"""The tools: what they say, find and refuse, in process and over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
-import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult
 
 from concordance.errors import DatabaseUnavailable, ProviderUnavailable
-from concordance.http.working import Work
-from concordance.index import Index
 from concordance.mcp.rendering import QUOTED
-from concordance.mcp.server import make_server
+from concordance.mcp.tools import TOOLS
 from concordance.models import FileOrigin, SearchRequest, SessionOrigin
+from tests.examples import DOCS, example, examples
 from tests.fake_ollama import Fault
-from tests.http.conftest import OTHER, READS, Site, open_site
+from tests.http.conftest import OTHER, READS, Site
 from tests.http.serving import client as plain_client
-from tests.postgres.house import MARK, READER
-
-TEA: dict[str, Any] = {"text": "tea water kettle", "top_k": 8, "threshold": 0}
-
-
-@pytest.fixture(scope="module")
-def site(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with open_site(server_url, tmp_path_factory.mktemp("mcp")) as opened:
-        yield opened
-
-
-@asynccontextmanager
-async def over_http(site: Site, key: str | None, mode: str = "auto") -> AsyncIterator[Client]:
-    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    async with (
-        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http,
-        Client(
-            streamable_http_client(f"{site.address}/mcp", http_client=http), mode=mode
-        ) as asking,
-    ):
-        yield asking
-
-
-@asynccontextmanager
-async def in_process(index: Index, **limits: Any) -> AsyncIterator[Client]:
-    work = Work(**{"most": 8, "seconds": 20.0} | limits)
-    async with Client(make_server(lambda _: index, work, str, version="1")) as asking:
-        await asking.list_tools()  # so that the client holds each result against its schema
-        yield asking
-    await work.close()
-
-
-def ask_over_http(site: Site, key: str, *calls: tuple[str, dict[str, Any]]) -> list[CallToolResult]:
-    async def ask() -> list[CallToolResult]:
-        async with over_http(site, key) as asking:
-            return [await asking.call_tool(name, given) for name, given in calls]
-
-    return asyncio.run(ask())
-
-
-def ask(index: Index, *calls: tuple[str, dict[str, Any]], **limits: Any) -> list[CallToolResult]:
-    async def asked() -> list[CallToolResult]:
-        async with in_process(index, **limits) as asking:
-            return [await asking.call_tool(name, given) for name, given in calls]
-
-    return asyncio.run(asked())
-
-
-def text_of(result: CallToolResult) -> str:
-    (block,) = result.content
-    assert block.type == "text"
-    return block.text
-
-
-def failed(result: CallToolResult) -> str:
-    assert result.is_error, result
-    assert result.structured_content is None
-    assert "Traceback" not in text_of(result)
-    return text_of(result)
-
+from tests.mcp.asking import TEA, ask, ask_over_http, failed, in_process, text_of
+from tests.postgres.house import MARK
 
 # --- what is said of them --------------------------------------------------------------------
 
@@ -339,151 +271,20 @@ def test_without_a_known_key_nothing_is_answered(site: Site) -> None:
         assert refused.json()["type"] == "urn:concordance:problem:no-key"
 
 
-# --- the transports --------------------------------------------------------------------------
+# --- the documentation -----------------------------------------------------------------------
 
 
-def test_clients_of_the_handshake_and_of_today_are_answered(site: Site) -> None:
-    async def both() -> list[int]:
-        counts = []
-        for mode in ("legacy", "2026-07-28"):
-            async with over_http(site, READS, mode) as asking:
-                found = await asking.call_tool("search", TEA)
-                counts.append(len(found.structured_content["hits"]))
-        return counts
-
-    assert asyncio.run(both()) == [8, 8]
-
-
-def test_there_is_no_stream_to_hold_open(site: Site) -> None:
-    with plain_client(site.address, READS) as asking:
-        for method in ("GET", "DELETE"):
-            refused = asking.request(method, "/mcp", headers={"Accept": "text/event-stream"})
-            assert refused.status_code == 405
-            assert refused.headers["allow"] == "POST"
-        too_large = asking.post("/mcp", content=b" " * (3 << 20))
-        assert too_large.status_code == 413
-
-
-def waits_for(entered: threading.Semaphore, let: threading.Event, index: Index) -> Any:
-    """An index whose searches wait until they are let on."""
-
-    class Slow:
-        def search(self, request: SearchRequest) -> Any:
-            entered.release()
-            assert let.wait(20)
-            return index.search(request)
-
-        def coverage(self, slugs: Any) -> Any:
-            return index.coverage(slugs)
-
-    return Slow()
-
-
-@pytest.mark.timeout(60)
-def test_a_slow_question_holds_up_nobody_and_can_be_given_up(site: Site) -> None:
-    entered, let = threading.Semaphore(0), threading.Event()
-    slow = waits_for(entered, let, site.reader)
-
-    async def asked() -> tuple[str, str]:
-        async with in_process(slow, most=1 + 1) as asking:
-            first = asyncio.create_task(asking.call_tool("search", TEA))
-            await asyncio.to_thread(entered.acquire)
-            others = await asking.call_tool("coverage", {})
-            assert not others.is_error
-            second = asyncio.create_task(asking.call_tool("search", TEA))
-            await asyncio.to_thread(entered.acquire)
-            full = await asking.call_tool("coverage", {})
-            second.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await second
-            # The thread has its place until its question is over.
-            still_full = await asking.call_tool("coverage", {})
-            let.set()
-            assert len((await first).structured_content["hits"]) == 8
-            return failed(full), failed(still_full)
-
-    for told in asyncio.run(asked()):
-        assert "2 requests are answered at once" in told
-
-
-@pytest.mark.timeout(60)
-def test_a_question_that_takes_too_long_is_told_of(site: Site) -> None:
-    entered, let = threading.Semaphore(0), threading.Event()
-    slow = waits_for(entered, let, site.reader)
-
-    async def asked() -> str:
-        async with in_process(slow, seconds=0.1) as asking:
-            told = failed(await asking.call_tool("search", TEA))
-            let.set()
-            return told
-
-    assert "not done within 0.1 seconds" in asyncio.run(asked())
-
-
-# --- stdio -----------------------------------------------------------------------------------
-
-RUN = "from concordance.cli import main; main(['mcp'])"
-
-
-def variables(site: Site) -> dict[str, str]:
-    return {
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-        "CONCORDANCE_HOME": str(site.house.home),
-        "CONCORDANCE_DATABASE_URL": site.house.url_of(READER),
-        "CONCORDANCE_EMBEDDING_MODEL": "ollama/nomic-embed-text",
-        "CONCORDANCE_OLLAMA_URL": site.house.provider.url,
-        "CONCORDANCE_PROJECTS_FILE": str(site.house.home / "nowhere.toml"),
-    }
-
-
-@pytest.mark.timeout(120)
-def test_a_process_of_its_own_answers_over_stdio(site: Site) -> None:
-    async def asked() -> CallToolResult:
-        started = StdioServerParameters(
-            command=sys.executable, args=["-c", RUN], env=variables(site)
-        )
-        async with Client(started) as asking:
-            return await asking.call_tool("search", TEA)
-
-    said = asyncio.run(asked()).structured_content
-    plain = site.reader.search(SearchRequest(**TEA))
-    assert [hit["citation"] for hit in said["hits"]] == [hit.citation for hit in plain.hits]
-
-
-@pytest.mark.timeout(120)
-def test_it_prints_the_protocol_alone_and_ends_with_its_input(site: Site) -> None:
-    def line(number: int | None, method: str, **params: Any) -> str:
-        message = {"jsonrpc": "2.0", "method": method, "params": params}
-        return json.dumps(message | ({} if number is None else {"id": number})) + "\n"
-
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", RUN],
-        env=variables(site),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdin.write(line(1, "initialize", **hello))
-        process.stdin.write(line(None, "notifications/initialized"))
-        process.stdin.write(line(2, "tools/call", name="coverage", arguments={}))
-        process.stdin.write("this is no JSON\n")
-        process.stdin.write(line(3, "tools/call", name="search", arguments={"text": "tea"}))
-        process.stdin.flush()
-        answers = [json.loads(process.stdout.readline()) for _ in range(3)]
-        process.stdin.close()
-        rest, told = process.stdout.read(), process.stderr.read()
-        assert process.wait(30) == 0, told
-    assert sorted(answer["id"] for answer in answers if "id" in answer) == [1, 2, 3]
-    assert all("result" in answer for answer in answers if "id" in answer), answers
-    for more in rest.splitlines():
-        assert json.loads(more)["jsonrpc"] == "2.0"
-    assert "Traceback" not in told
+def test_the_examples_of_the_documentation_work(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (("KEY", READS), ("ADDRESS", f"{site.address}/mcp"), ("NO_PROXY", "*")):
+        monkeypatch.setenv(name, value)
+    job = example("mcp.md", "python").replace("how is a backup restored?", "tea water")
+    exec(compile(job, "mcp.md", "exec"), {"__name__": "job"})  # noqa: S102
+    assert "shop:" in capsys.readouterr().out
+    for block in examples("mcp.md", "json"):
+        assert set(json.loads(block)["mcpServers"]) == {"concordance"}
+    page = (DOCS / "mcp.md").read_text("utf-8")
+    for tool in TOOLS.values():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{tool.name}` |"))
+        assert [name for name in tool.taken.model_fields if f"`{name}`" not in row] == []
