@@ -1,7 +1,7 @@
 """What each tool gives, in short: enough to judge by, and to read on from.
 
-What belongs here: shapes of results, and what of the front door's answers goes into them. Text of
-sources stands in `quoted` alone, exactly as it is stored; what is left out is counted.
+What belongs here: shapes of results, and what of the front door's answers goes into them. What a
+source says stands in `quoted` alone, exactly as it is stored; what is left out is counted.
 """
 
 from __future__ import annotations
