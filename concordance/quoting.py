@@ -136,12 +136,9 @@ def _read_lines(shelf: Shelf, slug: str, asked: _Lines, around: int | None) -> C
     found = shelf.lines(
         asked.path, asked.first, asked.last, around=wide, most=MOST_PASSAGES
     ) or shelf.lines(asked.path, 1, last_line, around=0, most=1)
-    last = min(asked.last, last_line)
     text = rejoin(Piece(f.passage.content, f.start_line, f.start_char, f.end_char) for f in found)
-    # Of a text that is too long to be read at once, the lines that were read.
-    reached = max(text, default=last) if len(found) == MOST_PASSAGES else last_line
-    last, end = min(last, max(reached, asked.first)), min(asked.last + wide, last_line, reached)
-    start = max(1, asked.first - wide)
+    start, last, end = _whole(found, asked, wide)
+    last, end = min(last, last_line), min(end, last_line)
     parts = [
         CitedPart(
             cited=cited,
@@ -157,6 +154,21 @@ def _read_lines(shelf: Shelf, slug: str, asked: _Lines, around: int | None) -> C
         if begin <= stop
     ]
     return _of_file(slug, found, parts, last_line)
+
+
+def _whole(found: Sequence[FoundLines], asked: _Lines, wide: int) -> tuple[int, int, int]:
+    """The first line, the last cited one and the last one of those that were read whole."""
+    if len(found) == MOST_PASSAGES:
+        # The nearest were read, and of those that are as far as the farthest perhaps not all.
+        far = max(
+            max(asked.first - (f.passage.end_line or 1), f.start_line - asked.last, 0)
+            for f in found
+        )
+        if far == 0:
+            last = max(asked.first, min(asked.last, found[-1].start_line - 1))
+            return asked.first, last, last
+        wide = min(wide, far - 1)
+    return max(1, asked.first - wide), asked.last, asked.last + wide
 
 
 def _last_line(document: CitedDocument | None, slug: str, asked: _Lines) -> int:
@@ -217,6 +229,9 @@ def _read_turn(
     wide = AROUND_TURNS if around is None else around
     # One more on either side tells whether there is more.
     found = shelf.turns(session, event, around=wide + 1, most=MOST_PASSAGES)
+    cut = len(found) == MOST_PASSAGES
+    if cut:  # of the farthest turn perhaps a part
+        wide = max(0, max(abs(turn.turn) for turn in found) - 1)
     shown = [turn for turn in found if abs(turn.turn) <= wide]
     at = next((turn.passage for turn in shown if turn.turn == 0), None)
     if at is None:
@@ -230,7 +245,7 @@ def _read_turn(
         origin=session_origin(at),
         parts=tuple(parts),
         more_before=any(turn.turn < -wide for turn in found),
-        more_after=any(turn.turn > wide for turn in found) or len(found) == MOST_PASSAGES,
+        more_after=cut or any(turn.turn > wide for turn in found),
     )
 
 

@@ -25,7 +25,7 @@ begin
 end
 $$;
 
--- The passages of a file that hold something of some lines, and then of those around them.
+-- The passages of a file that hold something of some lines or of those around them, nearest first.
 create function reader_lines(project text, name text, first integer, last integer, around integer,
     most integer)
 returns table (chunk_id bigint, start_line integer, start_char integer, end_char integer)
@@ -43,7 +43,7 @@ begin
     where p.tenant_id = tenant and p.slug = reader_lines.project
       and k.end_line >= reader_lines.first - reader_lines.around
       and k.start_line <= reader_lines.last + reader_lines.around
-    order by k.end_line < reader_lines.first or k.start_line > reader_lines.last, k.ordinal
+    order by greatest(reader_lines.first - k.end_line, k.start_line - reader_lines.last, 0), k.ordinal
     limit reader_lines.most;
 end
 $$;

@@ -14,14 +14,14 @@ where p.tenant_id = %(tenant)s and p.slug = %(slug)s and d.kind = %(kind)s and d
 group by d.id
 
 -- name: lines
--- The passages of a file that hold something of some lines, and then of those around them.
+-- The passages of a file that hold something of some lines or of those around them, nearest first.
 select k.id as chunk_id, k.start_line, k.start_char, k.end_char
 from projects p
 join documents d on d.project_id = p.id and d.kind = 'file' and d.name = %(name)s
 join chunks k on k.document_id = d.id
 where p.tenant_id = %(tenant)s and p.slug = %(slug)s
   and k.end_line >= %(first)s - %(around)s and k.start_line <= %(last)s + %(around)s
-order by k.end_line < %(first)s or k.start_line > %(last)s, k.ordinal
+order by greatest(%(first)s - k.end_line, k.start_line - %(last)s, 0), k.ordinal
 limit %(most)s
 
 -- name: turns

@@ -20,8 +20,10 @@ from tests.postgres.library import shared_index
 from tests.sources import GitSource, event, write_log
 
 LONG = "# Long\n\n" + "".join(f"Line {n} of a long page.\n" for n in range(3, 400))
+WIDE = "".join(f"Line {n} {'of a wide page ' * 100}{n}\n" for n in range(1, 301))
 FILES: dict[str, str | bytes] = {
     "docs/long.md": LONG,
+    "docs/wide.md": WIDE,
     "docs/crlf.md": b"# Windows\r\n\r\none\r\n\r\n## Two\r\n\r\n  two\r\n",
     "docs/cr.md": b"# Mac\r\rone\r\r## Two\r\rtwo\r",
     "docs/a:1-2.md": "# Odd\n\nA name like a citation.\n",
@@ -82,6 +84,22 @@ def test_citations_of_files_are_read(index: Index, source: GitSource) -> None:
         assert isinstance(text.origin, FileOrigin)
         assert (text.origin.start_line, text.origin.end_line) == (first, last)
         assert (text.more_before, text.more_after) == (start > 1, end < 399)
+
+
+def test_of_a_text_that_is_too_long_the_nearest_lines_are_read_whole(index: Index) -> None:
+    lines = WIDE.splitlines()
+    around = index.read_citation("p:docs/wide.md:150-151", around=200)
+    shown = numbered(around)
+    assert shown == {n: lines[n - 1] for n in shown}
+    assert 50 < min(shown) < 150 < max(shown) < 250, "as much on either side"
+    assert (around.more_before, around.more_after) == (True, True)
+    cited_alone = index.read_citation("p:docs/wide.md:10-290", around=3)
+    shown = numbered(cited_alone)
+    assert shown == {n: lines[n - 1] for n in shown}
+    assert min(shown) == 10
+    assert max(shown) < 290
+    assert cited_alone.more_after
+    assert f":10-{max(shown)}@" in cited_alone.citation
 
 
 def test_whatever_ends_a_line(index: Index) -> None:

@@ -84,9 +84,9 @@ class Shelf:
     def lines(
         self, name: str, first: int, last: int, *, around: int, most: int
     ) -> list[FoundLines]:
-        """The passages of a file on and around some lines, in their order; `most` of them.
+        """The passages of a file on and around some lines, in their order.
 
-        Those on the lines themselves come before those around them where there are more.
+        Where there are more than `most`, the nearest.
         """
         key = self._key | {"name": name, "first": first, "last": last, "around": around}
         rows = fetch_all(self._connection, self._ask["lines"], key | {"most": most}, _Lines)
@@ -98,7 +98,7 @@ class Shelf:
         return sorted(found, key=lambda f: (f.start_char, f.end_char))
 
     def turns(self, name: str, event: str, *, around: int, most: int) -> list[FoundTurn]:
-        """The passages of a turn and of those around it, in their order; `most` of them."""
+        """The passages of a turn and of those around it, in their order; the nearest `most`."""
         key = self._key | {"name": name, "event": event, "around": around, "most": most}
         rows = fetch_all(self._connection, self._ask["turns"], key, _Turn)
         texts = self._texts([row.chunk_id for row in rows])
