@@ -14,38 +14,27 @@ import os
 import statistics
 import sys
 import time
-from pathlib import Path
 
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from benchmarks.http import QUESTIONS, ROUNDS, served
-from benchmarks.setup import configuration, opened, scratch
+from benchmarks.http import QUESTIONS, ROUNDS, own_documentation, served
 from concordance.http.working import Work
 from concordance.index import Index
 from concordance.mcp.server import make_server
 from concordance.models import SearchRequest
-from tests.postgres.driver import reindex
-from tests.sources import GitSource
 
-ROOT = Path(__file__).parents[1]
 TOP_K = 5
 
 
 def main() -> None:
     """Index this project's own documentation, then measure."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    with scratch() as folder:
-        texts = {
-            str(path.relative_to(ROOT)): path.read_bytes() for path in (ROOT / "docs").rglob("*.md")
-        }
-        own = GitSource.make(folder / "own", dict(texts))
-        with opened(configuration(folder, [own.path])) as index:
-            reindex(index, "own")
-            with served(index) as address:
-                asyncio.run(over_http(index, address, rounds))
-            asyncio.run(in_process(index, rounds))
+    with own_documentation() as index:
+        with served(index) as address:
+            asyncio.run(over_http(index, address, rounds))
+        asyncio.run(in_process(index, rounds))
 
 
 async def over_http(index: Index, address: str, rounds: int) -> None:
