@@ -1,5 +1,5 @@
 -- What stands where a citation points, and around it. For readers the same is in
--- sql/migrations/0011_reader_documents.sql.
+-- sql/migrations/0012_reader_documents.sql.
 
 -- name: document
 -- A file or a session by its name.

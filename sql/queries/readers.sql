@@ -1,6 +1,6 @@
 -- What a reader's login asks instead: the same names with the room before them, the same parameters
 -- and columns. A reader has functions and no table; see sql/migrations/0009_readers.sql,
--- 0010_tenant_lexemes.sql and 0011_reader_documents.sql.
+-- 0010_tenant_lexemes.sql and 0012_reader_documents.sql.
 
 -- name: login
 -- Whether this login has a reader's functions and no table; and whether it has the tables, while
