@@ -24,6 +24,7 @@ from concordance import (
     explaining,
     loading,
     purging,
+    quoting,
     recording,
     searching,
     surveying,
@@ -33,12 +34,7 @@ from concordance.adapters.clock import utc_now
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
-from concordance.adapters.postgres import (
-    calibrations,
-    documents,
-    embeddings,
-    projects,
-)
+from concordance.adapters.postgres import calibrations, documents, embeddings, projects
 from concordance.adapters.postgres.words import Difference
 from concordance.decisions import DecisionRecords, decision_records
 from concordance.figures import CalibrationReport, Evaluation
@@ -124,6 +120,10 @@ class Index:
     def explain(self, slug: str, path: str) -> Explanation:
         """Why a file or session is, or is not, in the index."""
         return explaining.explain(self._resources, slug, path)
+
+    def read_citation(self, citation: str, *, around: int | None = None) -> quoting.CitedText:
+        """The text of a citation, and what is around it; see `concordance.quoting`."""
+        return quoting.read_citation(self._resources, citation, around=around)
 
     def decision_records(self, slug: str) -> DecisionRecords:
         """A project's decision records: their status, what replaced what, and what is in doubt."""

@@ -12,6 +12,7 @@ from concordance.cli import (
     demo,
     doctor,
     http,
+    mcp,
     measuring,
     projects,
     purging,
@@ -36,6 +37,7 @@ for part in (
     purging.app,
     statistics.app,
     http.app,
+    mcp.app,
     doctor.app,
     demo.app,
 ):

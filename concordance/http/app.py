@@ -23,6 +23,7 @@ from concordance.http.callers import Caller, Callers
 from concordance.http.gate import Gate
 from concordance.http.pages import pages
 from concordance.http.problems import documented
+from concordance.http.tools import Tools
 from concordance.http.working import Work
 from concordance.models import Answer, Scope, SearchRequest
 from concordance.settings import Settings
@@ -61,9 +62,12 @@ def make_app(
     """
     work = Work(most=settings.http_max_requests, seconds=settings.http_request_seconds)
 
+    tools = Tools(work, version=version, need_keys=callers.need_keys)
+
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with tools.running():
+            yield
         await work.close()
         callers.close()
 
@@ -85,6 +89,7 @@ def make_app(
     app.include_router(_questions(work))
     app.include_router(_runs(work, start_reindex))
     app.include_router(pages())
+    app.router.routes.append(tools.route)
 
     @app.get("/healthz", summary="Whether the process answers", responses=documented())
     async def health() -> Health:

@@ -20,6 +20,7 @@ from concordance.http.problems import LOG, problem
 from concordance.settings import Settings
 
 KEPT = "/v1/"
+MCP = "/mcp"
 _LONGEST_PATH = 200
 # The page has its own files and asks its own server; nothing else may be loaded or may frame it.
 _HEADERS = {
@@ -85,7 +86,7 @@ class Gate:
                 "This server has another name",
                 "Without keys, only localhost is answered",
             )
-        if not scope["path"].startswith(KEPT):
+        if not _is_kept(scope):
             return None
         caller = self._callers.find(headers.get("authorization"))
         if caller is None:
@@ -102,7 +103,7 @@ class Gate:
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The body, or the response to one that is too large or comes too slowly."""
         # What needs no key takes no body.
-        most = self._most_bytes if scope["path"].startswith(KEPT) else 0
+        most = self._most_bytes if _is_kept(scope) else 0
         stated = Headers(scope=scope).get("content-length", "")
         if stated.isdecimal() and int(stated) > most:
             return _too_large(most)
@@ -126,6 +127,11 @@ class Gate:
             )
 
 
+def _is_kept(scope: Scope) -> bool:
+    """Whether a key is needed, where there are keys."""
+    return scope["path"] == MCP or str(scope["path"]).startswith(KEPT)
+
+
 def _too_large(most: int) -> Response:
     return problem(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -141,7 +147,7 @@ class _Logged:
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self.status: int | str = "-"
-        self._kept = scope["path"].startswith(KEPT)
+        self._kept = _is_kept(scope)
         self._send = send
 
     async def __call__(self, message: Message) -> None:
