@@ -311,6 +311,7 @@ class _Known:
     """Vectors of questions that are known before, so that embedding costs nothing."""
 
     name = model = "bench/clusters"
+    parallel = 1
 
     def __init__(
         self, space: embeddings.StoredSpace, vectors: dict[str, npt.NDArray[np.float32]]
@@ -330,6 +331,9 @@ class _Known:
             s.query_prefix,
             s.chunk_text_version,
         )
+
+    def troubles(self) -> tuple[str, ...]:
+        return ()
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector | TextFailure]:
         raise AssertionError(texts)

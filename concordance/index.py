@@ -33,12 +33,7 @@ from concordance.adapters.clock import utc_now
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
-from concordance.adapters.postgres import (
-    calibrations,
-    documents,
-    embeddings,
-    projects,
-)
+from concordance.adapters.postgres import calibrations, documents, embeddings, projects
 from concordance.adapters.postgres.words import Difference
 from concordance.decisions import DecisionRecords, decision_records
 from concordance.figures import CalibrationReport, Evaluation
@@ -352,6 +347,10 @@ class Index:
     def prepare_space(self) -> str:
         """Ask the provider for its vector space and make it the active one; returns its name."""
         return embedding.prepare_space(self._resources).name
+
+    def provider_troubles(self) -> tuple[str, ...]:
+        """What fails of the embedding provider while the rest of it works, in its own words."""
+        return self._resources.embedder.troubles()
 
     def fill_vectors(
         self,

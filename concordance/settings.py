@@ -10,7 +10,15 @@ import re
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
 
 from concordance.models import Scope
 
@@ -107,6 +115,19 @@ def _check_page_url(url: str) -> str:
     return url
 
 
+def _written_together(given: object) -> object:
+    """A list of addresses as one text, which the file may write as a list."""
+    several = isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)
+    return ",".join(given) if several else given  # type: ignore[arg-type]
+
+
+def _check_page_urls(urls: str) -> str:
+    found = [_check_page_url(url.strip()) for url in urls.split(",")]
+    if len({url.rstrip("/") for url in found}) < len(found):
+        raise ValueError("it names one address twice")
+    return ",".join(found)
+
+
 def _check_path(path: Path) -> Path:
     if "\0" in str(path):
         raise ValueError("a path holds no NUL")
@@ -119,6 +140,7 @@ Slug = Annotated[str, AfterValidator(_check_slug)]
 Folder = Annotated[str, AfterValidator(_check_folder)]
 GitUrl = Annotated[str, Field(min_length=1), AfterValidator(_check_git_url)]
 PageUrl = Annotated[str, AfterValidator(_check_page_url)]
+PageUrls = Annotated[str, BeforeValidator(_written_together), AfterValidator(_check_page_urls)]
 LocalPath = Annotated[Path, AfterValidator(_check_path)]
 
 
@@ -232,10 +254,18 @@ class Settings(Checked):
     database_pool: int = Field(default=10, ge=1, le=200)
     tenant: Slug = "default"
     embedding_model: str = Field(default="local/all-minilm-l6-v2", pattern=r"^[a-z0-9]+/\S+$")
-    ollama_url: PageUrl = "http://127.0.0.1:11434"
+    ollama_url: PageUrls = Field(
+        default="http://127.0.0.1:11434", description="Of one server, or of several with commas."
+    )
     embedding_timeout_seconds: float = Field(default=120.0, gt=0, le=3_600)
     embedding_attempts: int = Field(
         default=5, ge=1, le=100, description="Runs in which a refused text is tried again."
+    )
+    embedding_concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000,
+        description="Workers, of all processes, whose passages a provider is sent at a time.",
     )
     allowed_schemes: tuple[str, ...] = ("https", "ssh")
     git_timeout_seconds: float = Field(default=600.0, gt=0, le=86_400)
@@ -290,6 +320,11 @@ class Settings(Checked):
     http_max_requests: int = Field(
         default=16, ge=1, le=200, description="Requests answered at once; the next are refused."
     )
+
+    @property
+    def ollama_urls(self) -> tuple[str, ...]:
+        """The addresses of `ollama_url`."""
+        return tuple(self.ollama_url.split(","))
 
 
 class LoginSource(Checked):
