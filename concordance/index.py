@@ -348,9 +348,9 @@ class Index:
         """Ask the provider for its vector space and make it the active one; returns its name."""
         return embedding.prepare_space(self._resources).name
 
-    def provider_troubles(self) -> tuple[str, ...]:
-        """What fails of the embedding provider while the rest of it works, in its own words."""
-        return self._resources.embedder.troubles()
+    def provider_servers(self) -> tuple[int, tuple[str, ...]]:
+        """How many the embedding provider has, and what is said by those that are left out."""
+        return self._resources.embedder.parallel, self._resources.embedder.troubles()
 
     def fill_vectors(
         self,

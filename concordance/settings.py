@@ -347,6 +347,7 @@ class HttpKey(Checked):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of the key, in hexadecimal.")
     login: LoginSource
     reindex: bool = Field(default=False, description="Whether it may start runs.")
+    metrics: bool = Field(default=False, description="Whether it may read /metrics.")
 
 
 class Configuration(Checked):

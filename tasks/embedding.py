@@ -77,6 +77,6 @@ def prepare_space() -> str:
     """Ask the provider for its vector space, before anything is fetched."""
     index = shared_index()
     name = index.prepare_space()
-    for trouble in index.provider_troubles():
+    for trouble in index.provider_servers()[1]:
         get_run_logger().warning("left out while the others embed: %s", trouble)
     return name

@@ -13,6 +13,7 @@ from concordance.cli import (
     doctor,
     http,
     measuring,
+    metrics,
     projects,
     purging,
     questions,
@@ -36,6 +37,7 @@ for part in (
     purging.app,
     statistics.app,
     http.app,
+    metrics.app,
     doctor.app,
     demo.app,
 ):

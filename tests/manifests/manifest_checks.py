@@ -104,3 +104,13 @@ def test_a_job_keeps_its_secret_beside_the_variables_of_the_run(tmp_path: Path) 
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(made.job_manifest), encoding="utf-8")
     program("kubernetes-validate", "-k", VERSIONS[-1], "--strict", str(file))
+
+
+def test_prometheus_can_read_every_alert() -> None:
+    parser = importlib.import_module("promql_parser")
+    groups = yaml.safe_load((PLACE / "alerts.yaml").read_text("utf-8"))["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert len(rules) > 5
+    for rule in rules:
+        parser.parse(rule["expr"])
+        assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
