@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from concordance.adapters.embedding import TextFailure, Vector, within_deadline
 from concordance.adapters.ollama import EMPTY, OllamaEmbedder
-from concordance.adapters.ollama_spread import Host, Spread, differing, joined
+from concordance.adapters.ollama_spread import Host, Spread, begun_at, differing, joined
 from concordance.errors import (
     ModelChanged,
     ModelMissing,
@@ -94,7 +94,7 @@ class OllamaHosts:
         until = time.monotonic() + deadline_seconds
         agreed = within_deadline(deadline_seconds, self.space)
         errors: list[ProviderError] = []
-        order = self._order()
+        order = self._order(text)
         for number, host in enumerate(order, start=1):
             left = until - time.monotonic()
             # A server that hangs must leave time for the next one.
@@ -131,11 +131,11 @@ class OllamaHosts:
             with self._lock:
                 host.asked -= 1
 
-    def _order(self) -> list[Host]:
+    def _order(self, text: str) -> list[Host]:
         """Servers that answer first, the idle ones before the others, and each in its turn."""
         with self._lock:
             return sorted(
-                self._hosts,
+                begun_at(self._hosts, text),
                 key=lambda host: (host.questions.failing is not None, host.asked, host.turn),
             )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from concordance.errors import (
     TextRefused,
 )
 from concordance.indexing.batches import batch_ranges
-from concordance.indexing.vector_space import VectorSpace
+from concordance.indexing.vector_space import VectorSpace, encodable
 
 T = TypeVar("T")
 
@@ -131,7 +132,7 @@ class Spread:
     def __init__(
         self, hosts: Sequence[Host], lock: threading.Lock, space: VectorSpace, texts: Sequence[str]
     ) -> None:
-        self._hosts = hosts
+        self._hosts = begun_at(hosts, texts[0] if texts else "")
         self._lock = lock
         self._space = space
         self._texts = texts
@@ -239,6 +240,16 @@ class Spread:
             self._slowest = max(self._slowest, time.monotonic() - sent.began)
             self._open.discard(sent.batch)
             self._results[sent.batch] = answer
+
+
+def begun_at(hosts: Sequence[Host], text: str) -> list[Host]:
+    """The servers, beginning with one that depends on the text.
+
+    Many a call has one batch alone, and many a process makes one call: all of them would go to the
+    first server else.
+    """
+    first = zlib.crc32(encodable(text).encode()) % len(hosts)
+    return [*hosts[first:], *hosts[:first]]
 
 
 def differing(spaces: Mapping[str, VectorSpace]) -> ModelsDiffer:

@@ -112,6 +112,16 @@ def test_passages_are_spread_and_each_is_sent_once(
     assert sorted(first + second) == sorted(f"search_document: {text}" for text in passages(256))
 
 
+def test_small_calls_do_not_all_go_to_the_first_server(
+    servers: list[FakeOllama], hosts: OllamaHosts
+) -> None:
+    for text in passages(24):
+        hosts.embed_documents([text])
+    assert all(len(sent(server)) >= 6 for server in servers)
+    # Nor does the first question of each process.
+    assert {hosts._order(text)[0].name for text in passages(24)} == {h.name for h in hosts._hosts}
+
+
 def suppressed(work: Callable[[], Fault | None]) -> Fault | None:
     try:
         return work()
