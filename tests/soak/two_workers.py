@@ -1,11 +1,12 @@
 """Two workers of a process pool share many projects, and one is killed in the middle.
 
-    python -m tests.soak.two_workers [--projects 50]
+    python -m tests.soak.two_workers [--projects 50] [--reindex]
 
 A Prefect server, an embedded Postgres and two embedding servers of its own; the pool, the
 deployments and the automations are those of `deployments/`. Each worker has a home of its own, as
-on two machines. The one that does not work on `reindex` itself is killed with all of its runs when
-a third of the projects is done. The next run has to leave the rows of a fresh index.
+on two machines. When a third of the projects is done, one is killed with all of its runs: the one
+that does not work on `reindex` itself, or with `--reindex` the one that does. The next run has to
+leave the rows of a fresh index.
 
 Some minutes, mostly of processes that load Prefect.
 """
@@ -243,12 +244,12 @@ def slowly(asked: Asked) -> Fault | None:
     return Fault.slow(EMBEDDING_SECONDS) if len(asked.inputs) > 1 else None
 
 
-def kill_in_the_middle(scene: Scene, run: str) -> None:
-    """Kill the worker that has only runs of projects, a third of which are done."""
+def kill_in_the_middle(scene: Scene, run: str, *, its_own: bool) -> None:
+    """Kill the worker that a run is on, or the other one, when a third of the projects is done."""
     third = len(scene.slugs) // 3
     scene.eventually(lambda: scene.count(DONE) >= third, "no project was ever done")
     busy = set(processes_with(run))
-    victim = next(w for w in scene.workers if not busy & set(w.processes()))
+    victim = next(w for w in scene.workers if bool(busy & set(w.processes())) is its_own)
     done, partly = scene.count(DONE), scene.count(PARTLY)
     killed = victim.kill()
     print(
@@ -275,15 +276,16 @@ def main() -> None:
     """Run it, and print what came of it; ends with 1 where a row differs."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--projects", type=int, default=50)
-    number = parser.parse_args().projects
+    parser.add_argument("--reindex", action="store_true")
+    given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
-    with set_up(number) as scene:
+    with set_up(given.projects) as scene:
         began = time.monotonic()
         first = scene.start_run()
         stopper = threading.Timer(SECONDS, lambda: os._exit(2))
         stopper.daemon = True
         stopper.start()
-        kill_in_the_middle(scene, first)
+        kill_in_the_middle(scene, first, its_own=given.reindex)
         struck = time.monotonic()
         ended = scene.wait(first)
         later = time.monotonic() - struck
@@ -306,7 +308,8 @@ def main() -> None:
         differ = [found for one in done for found in one.found]
         rows = sum(one.rows for one in done)
         print(f"{rows} rows compared with those of a fresh index: {len(differ)} differ")
-        print("\n".join(differ[:20]))
+        for found in differ[:20]:
+            print(found)
     sys.exit(1 if differ or ended["state_name"] != "Completed" else 0)
 
 
