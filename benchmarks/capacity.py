@@ -72,6 +72,7 @@ def main() -> None:
         with Index.open(conf, environment={"PATH": os.environ["PATH"]}) as index:
             resources = index._resources  # noqa: SLF001 - a benchmark looks inside
             texts = load(resources, most)
+            print(f"{np.mean([len(text) for text in texts]):,.0f} characters each")
             fill(resources, WIDER)
             wider = measure_room(resources, len(texts), WIDER)
             with resources.database.session() as session:
@@ -80,6 +81,7 @@ def main() -> None:
                 session.execute("vacuum full embeddings")
             space = fill(resources, WIDTH)
             measure_room(resources, len(texts), WIDTH, before=wider)
+            measure_building(resources, space.id)
             random = np.random.default_rng(11)
             asked = questions(texts, QUESTIONS)
             vectors = {text: _question_vector(random) for text in asked}
@@ -109,6 +111,16 @@ def measure_room(
         if name not in before or name.startswith("embeddings"):
             print(f"  {name:<44} {size:8,.0f}")
     return frozenset(told)
+
+
+def measure_building(resources: Resources, model: int) -> None:
+    """The approximate index built anew where it fits into the memory for it, and where not."""
+    for memory in ("1GB", "8MB"):
+        with resources.database.session() as session:
+            session.execute(f"set maintenance_work_mem = '{memory}'".encode())
+            rebuild = f"reindex index embeddings_hnsw_{model}".encode()
+            seconds = _seconds(lambda: session.execute(rebuild))  # noqa: B023 - at once
+        print(f"the index built with {memory} of memory: {seconds:.0f} s")
 
 
 def measure_questions(index: Index, asked: list[str], threads: int) -> None:
