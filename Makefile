@@ -12,7 +12,7 @@ export ORT_DISABLE_TELEMETRY := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check audit licences manifests bench fuzz soak format lock clean
+.PHONY: demo test check audit licences manifests reference bench fuzz soak format lock clean
 
 demo: .venv/runtime
 	@$(BIN)/concordance demo
@@ -54,6 +54,10 @@ fuzz: .venv/dev
 MINUTES ?= 30
 soak: .venv/dev
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) $(if $(HISTORY),--history $(HISTORY))
+
+# The pages of docs/reference, from the code.
+reference: .venv/dev
+	@$(BIN)/python -c 'from docs.reference.generate import main; main()'
 
 format: .venv/dev
 	$(BIN)/ruff format .

@@ -175,7 +175,7 @@ class _Worker:
                 coming = pool.submit(self._claim, claimed)
                 try:
                     with self._slots.taken(given_up=stop_requested) as mine:
-                        results = self._embed([passage for _, passage in batch]) if mine else None
+                        results = self._embed(batch) if mine else None
                 finally:
                     # Also where that failed: a failure to store the batch before is told first.
                     if storing is not None:
@@ -197,18 +197,23 @@ class _Worker:
             projects=self._ids, most=most, attempts=self._attempts, before=self._started
         )
 
-    def _embed(self, passages: Sequence[embeddings.PassageText]) -> list[Vector | TextFailure]:
-        """Vectors of passages; one does not fail for what was said before it."""
+    def _embed(self, batch: Batch) -> list[Vector | TextFailure]:
+        """Vectors of passages; at the last try, none fails for what was said before it.
+
+        Not at an earlier one: a failure may pass, and the vector of less than the text would stay.
+        """
         embedder = self._resources.embedder
-        results = embedder.embed_documents([_text(passage) for passage in passages])
+        results = embedder.embed_documents([_text(passage) for _, passage in batch])
         self._resources.breaker.reset()
         again = [
             number
-            for number, (passage, result) in enumerate(zip(passages, results, strict=True))
-            if isinstance(result, TextFailure) and passage.preceding is not None
+            for number, ((claim, passage), result) in enumerate(zip(batch, results, strict=True))
+            if isinstance(result, TextFailure)
+            and passage.preceding is not None
+            and claim.attempts + 1 >= self._attempts
         ]
         if again:
-            alone = [_text(replace(passages[number], preceding=None)) for number in again]
+            alone = [_text(replace(batch[number][1], preceding=None)) for number in again]
             for number, result in zip(again, embedder.embed_documents(alone), strict=True):
                 results[number] = result
         return results

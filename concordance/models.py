@@ -361,7 +361,7 @@ class ScopeCoverage(Frozen):
     last_attempt: datetime | None
     last_success: datetime | None
     last_complete: datetime | None
-    turns: int | None = Field(default=None, description="Turns that the session logs hold.")
+    turns: int | None = Field(default=None, description="Turns of the sessions, each once.")
     turns_left_out: dict[str, int] | None = Field(
         default=None, description="What the logs hold besides, by kind: lines or entries."
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from kingfisher_sdk import Rules
 from psycopg import sql
 from pydantic import SecretStr
 
@@ -68,14 +69,28 @@ def server_url() -> Iterator[str]:
         shutil.rmtree(base, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def secret_rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scanner's rules as it compiles them, which takes seconds in each new home."""
+    cache = tmp_path_factory.mktemp("secret-rules")
+    Rules(cache_dir=cache)
+    return cache
+
+
 @pytest.fixture
-def database_url(server_url: str) -> Iterator[str]:
-    """A database of this test's own, cloned from the template."""
+def database_template() -> str:
+    """The database that a test's own is a copy of; a module may have one with rows."""
+    return "template"
+
+
+@pytest.fixture
+def database_url(server_url: str, database_template: str) -> Iterator[str]:
+    """A database of this test's own."""
     name = f"test_{next(_numbers)}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(
-            sql.SQL("create database {} template template strategy file_copy").format(
-                sql.Identifier(name)
+            sql.SQL("create database {} template {} strategy file_copy").format(
+                sql.Identifier(name), sql.Identifier(database_template)
             )
         )
     yield psycopg.conninfo.make_conninfo(server_url, dbname=name)

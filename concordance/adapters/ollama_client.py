@@ -5,7 +5,9 @@ What belongs here: the client alone. What is asked of it is `concordance.adapter
 
 from __future__ import annotations
 
+import ssl
 import time
+from functools import cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -38,11 +40,18 @@ def open_client(url: str, timeout_seconds: float) -> ollama.Client:
             # httpx takes HTTP_PROXY and ALL_PROXY for loopback addresses too, unless NO_PROXY
             # names them; a proxy can't reach this machine's loopback. Elsewhere one may be needed.
             trust_env=not _is_loopback(parts.hostname),
+            verify=_trusted(),
             headers=PLAIN,
             event_hooks={"request": [_keep_deadline], "response": [limit_answer]},
         )
     except (ValueError, httpx.InvalidURL) as error:
         raise SettingsError(f"ollama_url is no web address: {url!r}") from error
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    # Each client would read the certificates anew, which takes longer than all else that opens it.
+    return httpx.create_ssl_context()
 
 
 def _keep_deadline(request: httpx.Request) -> None:

@@ -131,6 +131,7 @@ def session_document(  # noqa: PLR0913 - what a document is made of
         secrets=secrets,
         directory=place.directory,
         branch=place.branch,
+        turns=len(session.events),
         passages=passages,
     )
 

@@ -49,7 +49,8 @@ class Document:
 
     `record` is what a file says of itself as a decision, whatever its scope: one that is moved into
     a folder of decisions is not read again.
-    `directory` and `branch` are where a session was at work, `commit` what it started from.
+    `directory` and `branch` are where a session was at work, `commit` what it started from. `turns`
+    is how often something was said in it.
     """
 
     scope: Scope
@@ -66,6 +67,7 @@ class Document:
     language: str | None = None
     directory: str | None = None
     branch: str | None = None
+    turns: int | None = None
     passages: tuple[Passage, ...] = ()
     secrets: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were replaced in it."""

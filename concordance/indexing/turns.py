@@ -24,8 +24,8 @@ from concordance.sessions.events import Event, Session
 from concordance.text.chunking import Chunk, chunk_plain
 from concordance.text.cutting import ChunkSizes
 
-TURNS_VERSION: Final = 1
-"""Raised when the same session would give other passages."""
+TURNS_VERSION: Final = 2
+"""Raised when the same session would give other passages, or another number of turns."""
 
 # In characters. A turn that is longer stands alone; so many of joined turns read as one exchange.
 SHORT_TURN: Final = 200

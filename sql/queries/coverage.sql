@@ -138,7 +138,10 @@ left join lateral (
     where c.attempt_open and x.project_id = c.project_id and x.scope = c.scope
 ) h on c.attempt_open
 left join lateral (
-    select sum(l.turns)::bigint as turns, max(l.last_event) as last_event,
+    -- Turns are counted where they stand once: a session may lie in several logs.
+    select (select coalesce(sum(y.turns), 0)::bigint from documents y
+            where y.project_id = c.project_id and y.kind = 'session') as turns,
+           max(l.last_event) as last_event,
            coalesce((
                select jsonb_object_agg(k.kind, k.lines order by k.kind)
                from (

@@ -8,7 +8,7 @@ from documents where project_id = %(project)s and scope = any(%(scopes)s)
 create temporary table if not exists incoming_documents (
     position integer, scope text, kind text, name text, source text, title text, content_id text,
     bytes bigint, status text, reason text, chunker text, commit text, language text,
-    secrets jsonb, directory text, branch text
+    secrets jsonb, directory text, branch text, turns integer
 ) on commit delete rows
 
 -- name: create_incoming_chunks
@@ -21,7 +21,7 @@ create temporary table if not exists incoming_chunks (
 
 -- name: copy_documents
 copy incoming_documents (position, scope, kind, name, source, title, content_id, bytes, status,
-    reason, chunker, commit, language, secrets, directory, branch) from stdin
+    reason, chunker, commit, language, secrets, directory, branch, turns) from stdin
 
 -- name: copy_chunks
 copy incoming_chunks (position, ordinal, heading_path, titled, start_line, end_line, start_char, end_char,
@@ -29,17 +29,18 @@ copy incoming_chunks (position, ordinal, heading_path, titled, start_line, end_l
 
 -- name: upsert_documents
 insert into documents (tenant_id, project_id, scope, kind, name, source, title, content_id, bytes,
-    status, reason, chunker, commit, language, secrets, directory, branch)
+    status, reason, chunker, commit, language, secrets, directory, branch, turns)
 select %(tenant)s, %(project)s, i.scope, i.kind, i.name, i.source, i.title, i.content_id, i.bytes,
-    i.status, i.reason, i.chunker, i.commit, i.language, i.secrets, i.directory, i.branch
+    i.status, i.reason, i.chunker, i.commit, i.language, i.secrets, i.directory, i.branch,
+    i.turns
 from incoming_documents i
 order by i.kind, i.name
 on conflict (project_id, kind, name) do update
     set (scope, source, title, content_id, bytes, status, reason, chunker, commit, language,
-         secrets, directory, branch) = (
+         secrets, directory, branch, turns) = (
         excluded.scope, excluded.source, excluded.title, excluded.content_id, excluded.bytes,
         excluded.status, excluded.reason, excluded.chunker, excluded.commit, excluded.language,
-        excluded.secrets, excluded.directory, excluded.branch)
+        excluded.secrets, excluded.directory, excluded.branch, excluded.turns)
 
 -- name: number_incoming
 -- Chunks of one document may have the same text: the n-th of them keeps the row of the n-th before.

@@ -156,7 +156,7 @@ update embedding_backlog b
 set claimed_by = %(worker)s
 from candidate c
 where b.model_id = c.model_id and b.content_hash = c.content_hash
-returning b.content_hash, b.position
+returning b.content_hash, b.position, b.attempts
 
 -- name: texts
 select distinct on (k.content_hash) k.content_hash, case when k.titled then d.title end as title,

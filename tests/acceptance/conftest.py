@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
+from concordance.cli import run
 from tests.sources import GitSource, event, write_log
 
 SECONDS = 240
@@ -38,6 +40,13 @@ class Person:
     folder: Path
     home: Path
 
+    @classmethod
+    def new(cls, factory: pytest.TempPathFactory, name: str, rules: Path) -> Self:
+        """Somebody whose home has the scanner's compiled rules, and nothing else."""
+        someone = cls(factory.mktemp(name), factory.mktemp(f"{name}-home"))
+        shutil.copytree(rules, someone.home / "state" / "secret-rules")
+        return someone
+
     def environment(self) -> dict[str, str]:
         kept = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "COLUMNS": "160"}
         return kept | {"HOME": str(self.home), "CONCORDANCE_HOME": str(self.home / "state")}
@@ -55,11 +64,30 @@ class Person:
         return Ran(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.fixture
+def ask_here(
+    person: Person, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ran]:
+    """Runs a command as that person without a process of its own, which takes a second or two."""
+
+    def asked(*arguments: str, **environment: str) -> Ran:
+        with monkeypatch.context() as place:
+            place.chdir(person.folder)
+            for name, value in (person.environment() | environment).items():
+                place.setenv(name, value)
+            capsys.readouterr()
+            code = run(arguments)
+            said = capsys.readouterr()
+            return Ran(code, said.out, said.err)
+
+    return asked
+
+
 @pytest.fixture(scope="module")
-def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+def person(tmp_path_factory: pytest.TempPathFactory, secret_rules: Path) -> Iterator[Person]:
     """A person with two projects and a log, who has indexed nothing yet."""
-    folder = tmp_path_factory.mktemp("desk")
-    someone = Person(folder, tmp_path_factory.mktemp("home"))
+    someone = Person.new(tmp_path_factory, "desk", secret_rules)
+    folder = someone.folder
     GitSource.make(
         folder / "lamp",
         {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from tests.acceptance.conftest import Person
+from tests.acceptance.conftest import Person, Ran
 from tests.sources import GitSource
+
+Asking = Callable[..., Ran]
 
 
 def test_projects_are_added_listed_and_checked(person: Person) -> None:
@@ -64,28 +67,28 @@ def test_answers_cite_lines_that_hold(person: Person) -> None:
     assert found.json["degraded"] is False
 
 
-def test_every_fusion_and_filter_can_be_asked_for(person: Person) -> None:
+def test_every_fusion_and_filter_can_be_asked_for(ask_here: Asking) -> None:
     for fusion in ("convex", "rrf", "weighted", "lexical", "vector"):
-        found = person.run("search", "MQTT", "--fusion", fusion, "--scope", "adr", "--json")
+        found = ask_here("search", "MQTT", "--fusion", fusion, "--scope", "adr", "--json")
         assert found.code == 0, (fusion, found.err)
         assert {hit["scope"] for hit in found.json["hits"]} == {"adr"}
-    told = person.run("search", "dim at night", "--scope", "session")
+    told = ask_here("search", "dim at night", "--scope", "session")
     assert "lamp:session s1#s1-0" in told.out
-    nothing = person.run("search", "MQTT", "--path", "docs/nowhere/")
+    nothing = ask_here("search", "MQTT", "--path", "docs/nowhere/")
     assert nothing.code == 1
     assert "Nothing found: nothing that matches lies under that path" in nothing.out
 
 
-def test_explain_tells_why(person: Person) -> None:
-    assert "indexed: 1 chunk," in person.run("explain", "lamp", "docs/install.md").out
-    assert "not a text that is read" in person.run("explain", "lamp", "src/main.c").out
-    assert "no such file" in person.run("explain", "lamp", "docs/gone.md").out
-    broken = person.run("explain", "shade", "docs/broken.md", "--json")
+def test_explain_tells_why(ask_here: Asking) -> None:
+    assert "indexed: 1 chunk," in ask_here("explain", "lamp", "docs/install.md").out
+    assert "not a text that is read" in ask_here("explain", "lamp", "src/main.c").out
+    assert "no such file" in ask_here("explain", "lamp", "docs/gone.md").out
+    broken = ask_here("explain", "shade", "docs/broken.md", "--json")
     assert broken.code == 1
     assert broken.json["status"] == "failed"
 
 
-def test_wrong_use_ends_with_2_and_names_what_is_wrong(person: Person) -> None:
+def test_wrong_use_ends_with_2_and_names_what_is_wrong(ask_here: Asking) -> None:
     for arguments, said in (
         (("search", "  "), "the question is blank"),
         (("search", "x", "--top-k", "0"), "--top-k"),
@@ -98,16 +101,22 @@ def test_wrong_use_ends_with_2_and_names_what_is_wrong(person: Person) -> None:
         (("explain", "nope", "x"), "there is no project 'nope'"),
         (("frobnicate",), "frobnicate"),
     ):
-        ran = person.run(*arguments)
+        ran = ask_here(*arguments)
         assert ran.code == 2, (arguments, ran)
         assert said in ran.err, (arguments, ran.err)
 
 
-def test_settings_that_cannot_be_used_are_named(person: Person) -> None:
-    ran = person.run("coverage", CONCORDANCE_DATABASE_POOL="many")
+def test_a_process_ends_with_the_code_of_its_command(person: Person) -> None:
+    ran = person.run("search", "x", "--project", "nope")
+    assert ran.code == 2
+    assert "there is no project 'nope'" in ran.err
+
+
+def test_settings_that_cannot_be_used_are_named(ask_here: Asking) -> None:
+    ran = ask_here("coverage", CONCORDANCE_DATABASE_POOL="many")
     assert ran.code == 2
     assert "CONCORDANCE_DATABASE_POOL" in ran.err
-    ran = person.run("doctor", "--json", CONCORDANCE_EMBEDDING_MODEL="magic/model")
+    ran = ask_here("doctor", "--json", CONCORDANCE_EMBEDDING_MODEL="magic/model")
     assert ran.code == 1
     assert [f["name"] for f in ran.json["findings"] if not f["good"]] == ["embedding"]
 
@@ -120,9 +129,9 @@ def test_secrets_of_a_database_url_are_never_shown(person: Person) -> None:
     assert "hunter2secret" not in ran.out + ran.err
 
 
-def test_coverage_can_be_checked_by_a_script(person: Person) -> None:
-    assert person.run("coverage", "lamp", "--check").code == 0
-    assert person.run("coverage", "--check").code == 1
+def test_coverage_can_be_checked_by_a_script(ask_here: Asking) -> None:
+    assert ask_here("coverage", "lamp", "--check").code == 0
+    assert ask_here("coverage", "--check").code == 1
 
 
 def test_the_doctor_finds_everything_in_order(person: Person) -> None:

@@ -82,13 +82,16 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, database_url: str, provider: FakeOllama) -> Iterator[Desk]:
+def desk(
+    tmp_path: Path, database_url: str, provider: FakeOllama, secret_rules: Path
+) -> Iterator[Desk]:
     source = GitSource.make(tmp_path / "work", {"docs/a.md": "# A\n\nkettle\n"})
     (tmp_path / "root").mkdir()
     git("clone", "--quiet", "--bare", str(source.path), str(tmp_path / "root" / "r.git"))
     person = Person(tmp_path / "desk", tmp_path / "home")
     for folder in (person.folder, person.home, tmp_path / "bin"):
         folder.mkdir()
+    shutil.copytree(secret_rules, person.home / "state" / "secret-rules")
     log = tmp_path / "git.log"
     wrapper = tmp_path / "bin" / "git"
     wrapper.write_text(

@@ -27,9 +27,11 @@ PATIENCE = 120
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Person, str]]:
-    folder = tmp_path_factory.mktemp("served")
-    person = Person(folder, tmp_path_factory.mktemp("served-home"))
+def served(
+    tmp_path_factory: pytest.TempPathFactory, secret_rules: Path
+) -> Iterator[tuple[Person, str]]:
+    person = Person.new(tmp_path_factory, "served", secret_rules)
+    folder = person.folder
     GitSource.make(folder / "lamp", {"docs/a.md": "# Lamp\n\nLamps speak MQTT.\n"})
     (folder / "projects.toml").write_text(
         '[settings]\nallowed_schemes = ["file"]\n[[projects]]\nslug = "lamp"\npath = "lamp"\n',
@@ -51,7 +53,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Person, s
     except subprocess.TimeoutExpired:
         os.killpg(serving.pid, signal.SIGKILL)
         serving.wait(10)
-    person.run("down")
+    # A run that was started and not waited for counts as one at work.
+    assert person.run("down", "--force").code == 0
 
 
 def ask(api: str, path: str, body: dict[str, Any] | None = None) -> Any:

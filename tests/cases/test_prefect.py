@@ -48,12 +48,12 @@ from flows.reindex import reindex, run_project
 from tasks import retrying, shared
 from tests.conftest import Clock, IndexMaker
 from tests.fake_ollama import FakeOllama, Fault
-from tests.flows.conftest import no_index_left, prefect_server
+from tests.flows.conftest import harness, no_index_left
 from tests.git_server import TOKEN
 from tests.postgres import driver
 from tests.sources import GitSource
 
-__all__ = ["no_index_left", "prefect_server"]
+__all__ = ["no_index_left"]
 
 ROOT = Path(__file__).parents[2]
 FLOWS = (
@@ -65,6 +65,13 @@ FLOWS = (
 )
 TASKS = (tasks.embedding, tasks.evaluation, tasks.indexing, tasks.search)
 DOC = "# Guide\n\nRetry the clone with exponential backoff.\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prefect_server() -> Iterator[None]:
+    """One Prefect server for this module."""
+    with harness():
+        yield
 
 
 @pytest.fixture(autouse=True)

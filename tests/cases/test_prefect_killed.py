@@ -45,9 +45,11 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path_factory: pytest.TempPathFactory, provider: FakeOllama) -> Iterator[Desk]:
-    folder = tmp_path_factory.mktemp("killed")
-    person = Person(folder, tmp_path_factory.mktemp("killed-home"))
+def desk(
+    tmp_path_factory: pytest.TempPathFactory, secret_rules: Path, provider: FakeOllama
+) -> Iterator[Desk]:
+    person = Person.new(tmp_path_factory, "killed", secret_rules)
+    folder = person.folder
     parts = "".join(f"## Part {n}\n\nText of part {n}.\n\n" for n in range(300))
     GitSource.make(folder / "lamp", {"docs/a.md": f"# Lamp\n\n{parts}"})
     (folder / "projects.toml").write_text(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from prefect.client.orchestration import get_client
@@ -15,10 +16,12 @@ from prefect.testing.utilities import prefect_test_harness
 
 from tasks import shared
 
+HERE = "tests/flows/"
 
-@pytest.fixture(scope="session", autouse=True)
-def prefect_server() -> Iterator[None]:
-    """One Prefect server for all tests of flows."""
+
+@contextmanager
+def harness() -> Iterator[None]:
+    """Prefect's test server, quiet and without heartbeats."""
     os.environ.setdefault("DO_NOT_TRACK", "1")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     with (
@@ -27,6 +30,28 @@ def prefect_server() -> Iterator[None]:
         temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
     ):
         yield
+
+
+# A server is at work though nobody asks it, so it ends with the last test of this folder.
+_kept = ExitStack()
+_opened: list[str] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """Close the server after the last test of this folder."""
+    yield
+    if nextitem is None or not nextitem.nodeid.startswith(HERE):
+        _kept.close()
+        _opened.clear()
+
+
+@pytest.fixture(autouse=True)
+def prefect_server() -> None:
+    """One Prefect server for all tests of flows."""
+    if not _opened:
+        _kept.enter_context(harness())
+        _opened.append(HERE)
 
 
 def artifacts(key: str) -> list[Artifact]:

@@ -98,7 +98,8 @@ def documents_of(url: str, slug: str = "p") -> Rows:
         url,
         """
         select d.scope, d.kind, d.name, d.source, d.title, d.content_id, d.bytes, d.status,
-               d.reason, d.chunker, d.commit, d.language, d.secrets
+               d.reason, d.chunker, d.commit, d.language, d.secrets,
+               d.directory, d.branch, d.turns
         from documents d join projects p on p.id = d.project_id
         where p.slug = %s order by d.kind, d.name
         """,
@@ -113,7 +114,7 @@ def passages_of(url: str, slug: str = "p") -> Rows:
         """
         select d.scope, d.kind, d.name, k.ordinal, k.heading_path, k.start_line, k.end_line,
                k.start_char, k.end_char, k.event_id, k.last_event_id, k.speaker, k.occurred_at,
-               k.content, k.content_hash, d.commit, l.scope as lexical_scope,
+               k.titled, k.content, k.content_hash, d.commit, l.scope as lexical_scope,
                l.ordinal as lexical_ordinal, l.document_id = d.id as lexical_document,
                l.language, l.length, l.weights::text as weights,
                l.lexemes @@ quote_literal(w.place)::tsquery as placed,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 from pydantic import SecretStr
 
@@ -20,6 +22,7 @@ from concordance.purging import Purged
 from concordance.settings import Configuration, Project
 from sql import queries
 from tests.conftest import IndexMaker
+from tests.fake_ollama import FakeOllama
 from tests.planted import planted, traces
 from tests.postgres.driver import (
     ask,
@@ -31,14 +34,11 @@ from tests.postgres.driver import (
     reindex,
     statistics_of,
 )
+from tests.postgres.house import database_of, open_index
 from tests.postgres.test_secrets import KEYS, LEAKED, every_key, everything, leaks, plant
+from tests.sources import GitSource
 
-
-def stored_as_it_was(make_index: IndexMaker, project: Project) -> None:
-    """The rows of a time before there were any rules."""
-    plain = make_index(project.model_copy(update={"scrub": False}))
-    reindex(plain)
-    plain.record_question("p", f"what is {LEAKED} for", "README.md:5-7")
+KEPT = "kept_as_it_was"
 
 
 def statistics_are_right(index: Index, slug: str = "p") -> bool:
@@ -52,26 +52,41 @@ def statistics_are_right(index: Index, slug: str = "p") -> bool:
     return check_statistics(resources.database, number, rebuild=False) == []
 
 
-@pytest.fixture
-def index(make_index: IndexMaker, tmp_path: Path) -> Index:
-    project = plant(tmp_path)
+@pytest.fixture(scope="module")
+def kept(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project in a database of a time before there were any rules; each test has a copy."""
+    folder = tmp_path_factory.mktemp("kept")
+    project = plant(folder)
     long = "\n\n".join(
         f"Words before it, {'and more ' * (n * 7)}\n\n{line.format(key)}"
         for n, (line, key) in enumerate(KEYS.values())
     )
-    from tests.sources import GitSource  # noqa: PLC0415 - made once more
-
     key = KEYS["github"][1]
     record = (
         f"---\nstatus: accepted with {key}\ndeciders: [Ann, {key}]\n---\n\n# 7. Keys\n\n"
         f"Supersedes [an older one {key}](0001-{key}.md)\n\n"
         "## Context\n\nKeys.\n\n## Decision\n\nMarks.\n"
     )
-    GitSource(tmp_path / "repo").commit(
+    GitSource(folder / "repo").commit(
         {"docs/long.md": f"# Long\n\n{long}\n", "docs/adr/0007-keys.md": record}
     )
-    stored_as_it_was(make_index, project)
-    return make_index(project)
+    plain = project.model_copy(update={"scrub": False})
+    url = make_conninfo(server_url, dbname=KEPT)
+    with FakeOllama() as provider, database_of(server_url, KEPT):
+        with open_index(folder / "home", url, provider, plain) as index:
+            reindex(index)
+            index.record_question("p", f"what is {LEAKED} for", "README.md:5-7")
+        yield project
+
+
+@pytest.fixture
+def database_template(kept: Project) -> str:
+    return KEPT
+
+
+@pytest.fixture
+def index(make_index: IndexMaker, kept: Project) -> Index:
+    return make_index(kept)
 
 
 def test_nothing_of_a_key_stays_and_the_next_run_brings_the_rows_of_a_first_one(
@@ -125,9 +140,8 @@ def test_a_second_purge_finds_nothing(index: Index, database_url: str) -> None:
 
 
 def test_the_source_is_not_needed(
-    index: Index, make_index: IndexMaker, database_url: str, tmp_path: Path
+    make_index: IndexMaker, database_url: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "repo").rename(tmp_path / "gone")
     elsewhere = make_index(home=tmp_path / "other")
     told: list[tuple[str, int, int]] = []
     (done,) = elsewhere.purge_secrets(progress=lambda *news: told.append(news))
@@ -158,11 +172,9 @@ def test_what_belongs_to_no_document_is_purged_too(index: Index, database_url: s
 
 
 def test_a_project_that_keeps_its_secrets_is_left_alone(
-    make_index: IndexMaker, tmp_path: Path, database_url: str
+    make_index: IndexMaker, kept: Project, database_url: str
 ) -> None:
-    project = plant(tmp_path).model_copy(update={"scrub": False})
-    stored_as_it_was(make_index, project)
-    (done,) = make_index(project).purge_secrets()
+    (done,) = make_index(kept.model_copy(update={"scrub": False})).purge_secrets()
     assert done.left is not None
     assert leaks([LEAKED], everything(database_url)) != []
 
@@ -230,7 +242,7 @@ def test_files_written_anew_hold_no_old_row(index: Index, database_url: str) -> 
 @pytest.fixture
 def shell(index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> Path:
     file = tmp_path / "projects.toml"
-    file.write_text(f'[[projects]]\nslug = "p"\npath = "{tmp_path / "repo"}"\n')
+    file.write_text(f'[[projects]]\nslug = "p"\npath = "{index.configuration.projects[0].path}"\n')
     monkeypatch.setenv("CONCORDANCE_PROJECTS_FILE", str(file))
     monkeypatch.setenv("CONCORDANCE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("CONCORDANCE_DATABASE_URL", SecretStr(database_url).get_secret_value())

@@ -83,13 +83,23 @@ def test_the_words_stand_where_they_should(house: House) -> None:
         assert dict(found) == own | ({"other": held} if held else {})
 
 
+@pytest.fixture(scope="module")
+def session(house: House) -> Iterator[Session]:
+    with house.session() as opened:
+        # So few rows would be read without any index.
+        opened.execute("set enable_seqscan = off")
+        # As in a new session; after some calls a plan may be kept that is made for any word.
+        opened.execute("set plan_cache_mode = force_custom_plan")
+        yield opened
+
+
 @pytest.mark.parametrize("words", [SHARED, FOREIGN])
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("narrow", [False, True])
 def test_counters_are_the_same_however_many_of_others_hold_a_word(
-    house: House, words: dict[str, int], condition: str, narrow: bool
+    house: House, session: Session, words: dict[str, int], condition: str, narrow: bool
 ) -> None:
-    told = [work(house, word, condition, narrow=narrow) for word in words]
+    told = [work(house, session, word, condition, narrow=narrow) for word in words]
     assert told[0] == told[1] == told[2]
     if not condition:
         assert told[0]["reader_top"]["rows"] == 0, "no word is met by no passage"
@@ -100,28 +110,29 @@ def test_counters_are_the_same_however_many_of_others_hold_a_word(
         assert given == found["rows"], "the index gives this tenant's rows alone"
 
 
-def work(house: House, word: str, condition: str, *, narrow: bool) -> dict[str, Any]:
+def work(
+    house: House, session: Session, word: str, condition: str, *, narrow: bool
+) -> dict[str, Any]:
     """What each function read, as its session is told: by counters and by `explain`."""
     both = numbers(house, "default", "other")
     (own, other) = (numbers(house, tenant)["projects"][-1] for tenant in ("default", "other"))
     given = both | {"text": word, "condition": condition.format(word, word, own=own, other=other)}
     if narrow:
         given["projects"] = [own]
-    return {name: _read(house, call, given) for name, call in CALLS.items()}
+    # What takes no condition is asked with the first alone.
+    asked = {n: c for n, c in CALLS.items() if condition == CONDITIONS[0] or "%(condition)s" in c}
+    return {name: _read(session, call, given) for name, call in asked.items()}
 
 
-def _read(house: House, call: Any, given: dict[str, Any]) -> dict[str, Any]:
-    with house.session() as session:
-        # So few rows would be read without any index.
-        session.execute("set enable_seqscan = off")
-        session.execute(call, given)  # the catalogs are known from here on
-        session.execute("begin")
-        before = _counters(session)
-        rows = len(session.execute(call, given).fetchall())
-        after = _counters(session)
-        session.execute("commit")
-        asked = sql.SQL("explain (analyze, buffers, timing off, format json) ") + sql.SQL(call)
-        row = session.execute(asked, given).fetchone()
+def _read(session: Session, call: Any, given: dict[str, Any]) -> dict[str, Any]:
+    session.execute(call, given)  # the catalogs are known from here on
+    session.execute("begin")
+    before = _counters(session)
+    rows = len(session.execute(call, given).fetchall())
+    after = _counters(session)
+    session.execute("commit")
+    asked = sql.SQL("explain (analyze, buffers, timing off, format json) ") + sql.SQL(call)
+    row = session.execute(asked, given).fetchone()
     counters = {
         name: tuple(now - then for now, then in zip(after[name], before[name], strict=True))
         for name in after

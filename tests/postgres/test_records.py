@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from concordance.models import AdrStatus, FileOrigin, Fusion, Hit, Scope, Search
 from concordance.settings import Project
 from tests.conftest import IndexMaker
 from tests.postgres.driver import ask, documents_of, names_of, needs, reindex
+from tests.postgres.library import shared_index
 from tests.sources import GitSource
 
 RABBIT = """\
@@ -75,9 +77,21 @@ def source(tmp_path: Path) -> GitSource:
 
 @pytest.fixture
 def index(make_index: IndexMaker, source: GitSource) -> Index:
+    """For a test that changes something."""
     made = make_index(Project(slug="p", path=source.path))
     reindex(made)
     return made
+
+
+@pytest.fixture(scope="module")
+def asked(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """The same for tests that ask."""
+    folder = tmp_path_factory.mktemp("asked")
+    source = GitSource.make(folder / "source", FILES)
+    with shared_index(server_url, "records_asked", folder / "home") as make:
+        made = make(Project(slug="p", path=source.path))
+        reindex(made)
+        yield made
 
 
 def rows(url: str) -> list[dict[str, Any]]:
@@ -135,8 +149,8 @@ def test_rst_is_cited_by_its_lines(index: Index, source: GitSource) -> None:
     assert at.record is None
 
 
-def test_the_list_of_records(index: Index) -> None:
-    found = index.decision_records("p")
+def test_the_list_of_records(asked: Index) -> None:
+    found = asked.decision_records("p")
     shown = {
         record.path.removeprefix("docs/adr/"): (
             record.number,
@@ -157,8 +171,8 @@ def test_the_list_of_records(index: Index) -> None:
     assert found.records[2].deciders == ("Ada", "Grace")
 
 
-def test_a_citation_says_what_became_of_the_record(index: Index) -> None:
-    old = next(h for h in hits(index, "broker of orders") if "rabbit" in h.citation)
+def test_a_citation_says_what_became_of_the_record(asked: Index) -> None:
+    old = next(h for h in hits(asked, "broker of orders") if "rabbit" in h.citation)
     assert isinstance(old.origin, FileOrigin)
     state = old.origin.record
     assert state is not None
@@ -169,30 +183,30 @@ def test_a_citation_says_what_became_of_the_record(index: Index) -> None:
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
-def test_a_superseded_record_comes_after_its_successor(index: Index, fusion: Fusion) -> None:
-    asked = {"scopes": ["adr"], "fusion": fusion.value, "top_k": 100}
-    whole = hits(index, "RabbitMQ broker of orders", **asked)
+def test_a_superseded_record_comes_after_its_successor(asked: Index, fusion: Fusion) -> None:
+    whole_request = {"scopes": ["adr"], "fusion": fusion.value, "top_k": 100}
+    whole = hits(asked, "RabbitMQ broker of orders", **whole_request)
     order = paths(whole)
     assert order.index("docs/adr/0009-use-kafka.md") < order.index("docs/adr/0003-rabbit.md")
     for top_k in range(1, len(whole)):
-        fewer = hits(index, "RabbitMQ broker of orders", **asked | {"top_k": top_k})
+        fewer = hits(asked, "RabbitMQ broker of orders", **whole_request | {"top_k": top_k})
         assert [(h.citation, h.score) for h in fewer] == [
             (h.citation, h.score) for h in whole[:top_k]
         ]
     assert [hit.rank for hit in whole] == list(range(1, len(whole) + 1))
 
 
-def test_the_older_record_would_stand_first_by_its_score(index: Index) -> None:
-    found = {p: h.score for h in hits(index, "RabbitMQ broker of orders") for p in paths([h])}
+def test_the_older_record_would_stand_first_by_its_score(asked: Index) -> None:
+    found = {p: h.score for h in hits(asked, "RabbitMQ broker of orders") for p in paths([h])}
     assert found["docs/adr/0003-rabbit.md"] > found["docs/adr/0009-use-kafka.md"]
 
 
-def test_a_superseded_record_is_found_where_its_successor_does_not_match(index: Index) -> None:
-    assert paths(hits(index, "keeps wanted", scopes=["adr"])) == ["docs/adr/0003-rabbit.md"]
+def test_a_superseded_record_is_found_where_its_successor_does_not_match(asked: Index) -> None:
+    assert paths(hits(asked, "keeps wanted", scopes=["adr"])) == ["docs/adr/0003-rabbit.md"]
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
-def test_every_hit_has_a_status_that_was_asked_for(index: Index, fusion: Fusion) -> None:
+def test_every_hit_has_a_status_that_was_asked_for(asked: Index, fusion: Fusion) -> None:
     wanted = {
         "accepted": {"docs/adr/0009-use-kafka.md"},
         "rejected": {"docs/adr/0009-tea-names.rst"},
@@ -203,24 +217,24 @@ def test_every_hit_has_a_status_that_was_asked_for(index: Index, fusion: Fusion)
     }
     for status, names in wanted.items():
         found = hits(
-            index, "broker names cups kafka", adr_status=[status], fusion=fusion.value, top_k=100
+            asked, "broker names cups kafka", adr_status=[status], fusion=fusion.value, top_k=100
         )
         assert set(paths(found)) == names
         assert {hit.scope for hit in found} <= {Scope.ADR}
-    both = hits(index, "broker", adr_status=["rejected", "unknown"], fusion=fusion.value)
+    both = hits(asked, "broker", adr_status=["rejected", "unknown"], fusion=fusion.value)
     assert set(paths(both)) >= {"docs/adr/0009-tea-names.rst", "docs/adr/queue.md"}
 
 
-def test_a_filter_that_nothing_meets_says_so(index: Index) -> None:
+def test_a_filter_that_nothing_meets_says_so(asked: Index) -> None:
     request = SearchRequest(
         text="broker", adr_status=(AdrStatus.DEPRECATED,), fusion=Fusion.LEXICAL
     )
-    assert index.search(request).empty_reason == "no decision record of that status matches"
-    elsewhere = index.search(request.model_copy(update={"scopes": (Scope.DOCS,)}))
+    assert asked.search(request).empty_reason == "no decision record of that status matches"
+    elsewhere = asked.search(request.model_copy(update={"scopes": (Scope.DOCS,)}))
     assert elsewhere.empty_reason is not None
     assert "the scopes leave those out" in elsewhere.empty_reason
     with pytest.raises(BadRequest, match="empty list of states"):
-        index.search(SearchRequest(text="broker", adr_status=()))
+        asked.search(SearchRequest(text="broker", adr_status=()))
 
 
 def test_the_same_source_gives_the_same_rows_by_any_way(

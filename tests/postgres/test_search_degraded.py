@@ -18,16 +18,36 @@ from concordance.errors import (
 )
 from concordance.index import Index
 from concordance.models import Fusion, Scope
+from concordance.settings import Project
 from tests.conftest import IndexMaker
 from tests.fake_ollama import FakeOllama, Fault
 from tests.postgres.driver import ask, reindex
-from tests.postgres.library import make_library, place, places, search
+from tests.postgres.library import make_library, place, places, search, shared_index
+
+KEPT = "degraded_library"
+
+
+@pytest.fixture(scope="module")
+def library(
+    server_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Project, ...]]:
+    """The corpus, in a database that each test has a copy of."""
+    folder = tmp_path_factory.mktemp("library")
+    with shared_index(server_url, KEPT, folder / "home") as make:
+        index = make_library(make, folder)
+        index.close()
+        yield index.configuration.projects
 
 
 @pytest.fixture
-def index(make_index: IndexMaker, tmp_path: Path) -> Index:
+def database_template(library: tuple[Project, ...]) -> str:
+    return KEPT
+
+
+@pytest.fixture
+def index(make_index: IndexMaker, library: tuple[Project, ...]) -> Index:
     """The corpus, for a test that breaks something."""
-    return make_library(make_index, tmp_path)
+    return make_index(*library)
 
 
 @pytest.mark.parametrize("fusion", [Fusion.CONVEX, Fusion.RRF, Fusion.WEIGHTED])
@@ -67,9 +87,14 @@ def test_a_slow_provider_does_not_hold_up_the_words_fus_5(
 
 
 def test_vectors_that_are_not_filled_in_yet_are_counted_fus_5(
-    make_index: IndexMaker, tmp_path: Path
+    index: Index, database_url: str
 ) -> None:
-    index = make_library(make_index, tmp_path, embed=False)
+    for slug in ("shop", "laden"):
+        index.forget(slug)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("delete from concordance.embedding_models")
+    for slug in ("shop", "laden"):
+        reindex(index, slug, embed=False)
     before = search(index, "kettle")
     assert before.hits
     assert (before.degraded, before.vector_available) == (True, False)
@@ -96,9 +121,8 @@ def test_a_query_vector_of_zeros_leaves_the_words_vec_4(index: Index, provider: 
 
 
 def test_a_provider_of_another_model_version_leaves_the_words(
-    make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
+    index: Index, make_index: IndexMaker, provider: FakeOllama
 ) -> None:
-    index = make_library(make_index, tmp_path)
     name = "nomic-embed-text:latest"
     provider.models[name] = type(provider.models[name])(version="2")
     answer = search(make_index(*index.configuration.projects), "kettle")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 from psycopg.rows import dict_row
 
 from concordance.cli import run
@@ -22,6 +24,7 @@ from tests.conftest import IndexMaker
 from tests.fake_ollama import FakeOllama
 from tests.planted import Keys, planted, traces
 from tests.postgres.driver import covered, documents_of, needs, passages_of, reindex
+from tests.postgres.house import database_of, open_index
 from tests.postgres.shop import found
 from tests.sources import GitSource, event, write_log
 
@@ -121,6 +124,30 @@ def shop(
     return index, project
 
 
+@dataclass(frozen=True)
+class Planted:
+    """The same, where no test changes it."""
+
+    index: Index
+    url: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def indexed(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
+    folder = tmp_path_factory.mktemp("planted")
+    url = make_conninfo(server_url, dbname="planted")
+    project = plant(folder)
+    with (
+        FakeOllama() as provider,
+        database_of(server_url, "planted"),
+        open_index(folder / "home", url, provider, project) as index,
+    ):
+        reindex(index)
+        index.record_question("p", f"what is {LEAKED} for", "README.md:5-7")
+        yield Planted(index, url, folder)
+
+
 def test_no_planted_key_is_found_anywhere(
     shop: tuple[Index, Project],
     database_url: str,
@@ -200,23 +227,21 @@ def test_no_key_of_a_branch_is_found_anywhere(
     ],
     ids=" ".join,
 )
-def test_no_command_shows_a_key(  # noqa: PLR0917 - fixtures
-    shop: tuple[Index, Project],
+def test_no_command_shows_a_key(
+    indexed: Planted,
     command: list[str],
-    database_url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    shop[0].record_question("p", f"what is {LEAKED} for", "README.md:5-7")
     file = tmp_path / "projects.toml"
     file.write_text(
-        f'[[projects]]\nslug = "p"\npath = "{tmp_path / "repo"}"\n'
-        f'sessions = [{{ path = "{tmp_path / "logs"}" }}]\n'
+        f'[[projects]]\nslug = "p"\npath = "{indexed.folder / "repo"}"\n'
+        f'sessions = [{{ path = "{indexed.folder / "logs"}" }}]\n'
     )
     monkeypatch.setenv("CONCORDANCE_PROJECTS_FILE", str(file))
-    monkeypatch.setenv("CONCORDANCE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CONCORDANCE_DATABASE_URL", database_url)
+    monkeypatch.setenv("CONCORDANCE_HOME", str(indexed.folder / "home"))
+    monkeypatch.setenv("CONCORDANCE_DATABASE_URL", indexed.url)
     monkeypatch.setenv("CONCORDANCE_ALLOWED_SCHEMES", "https,ssh,file")
     assert run(command) in (0, 1)
     said = capsys.readouterr()
@@ -246,20 +271,17 @@ def test_errors_hold_no_key(
     assert leaks([LEAKED], [*everything(database_url), *told]) == []
 
 
-def test_secrets_are_counted_by_scope(shop: tuple[Index, Project]) -> None:
-    index, _ = shop
-    docs, adr, session = (covered(index, scope).secrets for scope in Scope)
+def test_secrets_are_counted_by_scope(indexed: Planted) -> None:
+    docs, adr, session = (covered(indexed.index, scope).secrets for scope in Scope)
     assert docs["aws access key"] == 3
     assert sum(adr.values()) == len(KEYS) + 1
     assert sum(session.values()) >= len(KEYS)
     assert adr["private key"] == 3
 
 
-def test_lines_of_citations_are_the_lines_of_the_file(
-    shop: tuple[Index, Project], database_url: str, tmp_path: Path
-) -> None:
-    source = (tmp_path / "repo/docs/guide.md").read_text(encoding="utf-8").split("\n")
-    passages = [p for p in passages_of(database_url) if p["name"] == "docs/guide.md"]
+def test_lines_of_citations_are_the_lines_of_the_file(indexed: Planted) -> None:
+    source = (indexed.folder / "repo/docs/guide.md").read_text(encoding="utf-8").split("\n")
+    passages = [p for p in passages_of(indexed.url) if p["name"] == "docs/guide.md"]
     assert len(passages) > 1
     for passage in passages:
         lines = passage["content"].split("\n")
@@ -319,14 +341,12 @@ def test_a_project_may_keep_its_secrets_and_change_its_mind(
     assert needs(plain) == "index"
 
 
-def test_a_recorded_question_is_scrubbed(shop: tuple[Index, Project], database_url: str) -> None:
-    index, _ = shop
-    index.record_question("p", f"what is {LEAKED} for", "README.md:5-7")
-    assert index.recorded_questions("p")[0].question == "what is [secret: aws access key] for"
-    assert leaks(every_key(), everything(database_url)) == []
+def test_a_recorded_question_is_scrubbed(indexed: Planted) -> None:
+    (kept,) = indexed.index.recorded_questions("p")
+    assert kept.question == "what is [secret: aws access key] for"
+    assert leaks(every_key(), everything(indexed.url)) == []
 
 
-def test_a_scrubbed_text_is_found_by_what_is_left_of_it(shop: tuple[Index, Project]) -> None:
-    index, _ = shop
-    assert any("docs/guide.md" in citation for citation in found(index, "guide brew"))
-    assert found(index, LEAKED) == []
+def test_a_scrubbed_text_is_found_by_what_is_left_of_it(indexed: Planted) -> None:
+    assert any("docs/guide.md" in citation for citation in found(indexed.index, "guide brew"))
+    assert found(indexed.index, LEAKED) == []

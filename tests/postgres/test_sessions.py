@@ -63,7 +63,7 @@ def test_a_growing_log_adds_only_what_is_new_md_8(
     lines = [json.dumps(e) for e in good]
     lines.insert(2, '{"session_id": "s", "text": "\\x"}')
     lines.append(json.dumps(event("s", 6, "before\u2028after"), ensure_ascii=False))
-    lines.append(json.dumps(event("s", 7, "word " * 1_000_000)))
+    lines.append(json.dumps(event("s", 7, "word " * 50_000)))
     logs.mkdir()
     half = json.dumps(event("s", 8, "the last"))
     (logs / "a.jsonl").write_text("\n".join([*lines, half[:20]]))
@@ -103,6 +103,23 @@ def test_an_event_that_stands_twice_is_indexed_once_as_it_was_last(
     reindex(make_index(_with_logs(project, logs)))
     turns = [p["content"] for p in passages_of(database_url) if p["kind"] == "session"]
     assert turns == ["second words", "other"]
+
+
+def test_turns_that_lie_in_several_logs_are_counted_once(
+    make_index: IndexMaker, project: Project, logs: Path
+) -> None:
+    said = [event("s", n, f"turn number{n}") for n in range(5)]
+    write_log(logs / "a" / "s.jsonl", said)
+    write_log(logs / "b" / "s.jsonl", said)
+    write_log(logs / "c" / "older.jsonl", said[:3])
+    write_log(logs / "d" / "fork.jsonl", [*said[:2], event("s", 7, "another end")])
+    write_log(logs / "e" / "t.jsonl", [event("t", 1, "else")])
+    index = make_index(_with_logs(project, logs))
+    reindex(index, embed=False)
+    assert covered(index, Scope.SESSION).turns == 7
+    (logs / "d" / "fork.jsonl").unlink()
+    reindex(index, embed=False)
+    assert covered(index, Scope.SESSION).turns == 6
 
 
 def test_a_log_with_nul_and_lone_surrogates_is_stored_fts_4(

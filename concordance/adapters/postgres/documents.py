@@ -203,7 +203,8 @@ def _copy(connection: Connection, documents: Sequence[Document]) -> None:
                 place = (position, d.scope, d.kind, d.name, d.source, d.title)
                 state = (d.content_id, d.bytes, d.status, d.reason, d.chunker, d.commit)
                 secrets = json.dumps(dict(sorted(d.secrets.items())))
-                copy.write_row((*place, *state, d.language, secrets, d.directory, d.branch))
+                session = (d.directory, d.branch, d.turns)
+                copy.write_row((*place, *state, d.language, secrets, *session))
         with cursor.copy(ask["copy_chunks"]) as copy:
             for position, d in enumerate(documents):
                 for p in d.passages:

@@ -389,7 +389,7 @@ def test_a_list_of_records_says_nothing_of_its_page() -> None:
     assert record("# All\n\n| ADR | Title | Status |\n|---|---|---|\n| 1 | X | accepted |\n").silent
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "piece",
     ["superseded by ", "superseded, see ", "状态：", "被", "| ", "| Status | x |\n|---|\n", "<td>",
@@ -397,8 +397,8 @@ def test_a_list_of_records_says_nothing_of_its_page() -> None:
      "* 2023-01-05 - accepted\n", "**Status** ", "not "],
 )  # fmt: skip
 def test_hostile_values_are_read_soon(piece: str) -> None:
-    flood = piece * (80_000 // len(piece))
-    lines = "\n".join([flood[:4_000]] * 30)
+    flood = piece * (30_000 // len(piece))
+    lines = "\n".join([flood[:4_000]] * 5)
     for name in ("x.md", "x.rst", "x.adoc"):
         record(f"# X\n\n{flood}\n\n## Status\n\n{flood}\n", name)
         record(f"# X\n\n{lines}\n\n## Status\n\n{lines}\n", name)
