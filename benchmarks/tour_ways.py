@@ -33,7 +33,8 @@ from tasks.search import hybrid_search_task
 
 @flow
 def asking() -> str:
-    return hybrid_search_task(SearchRequest(text=sys.argv[1], top_k=int(sys.argv[2]))).model_dump_json()
+    request = SearchRequest(text=sys.argv[1], top_k=int(sys.argv[2]))
+    return hybrid_search_task(request).model_dump_json()
 
 print(asking())
 """

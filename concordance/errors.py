@@ -167,6 +167,10 @@ class ModelChanged(ProviderUnavailable):
     """Another model took the name while it was used; the same call then uses that one."""
 
 
+class ModelsDiffer(ProviderError):
+    """Two servers have other models under one name; vectors of both would not be comparable."""
+
+
 class ProviderRefused(ProviderError):
     """The provider answered 4xx to the whole request; the same request will fail again."""
 

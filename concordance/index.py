@@ -41,12 +41,7 @@ from concordance.figures import CalibrationReport, Evaluation
 from concordance.listing import list_sources
 from concordance.models import Answer, Explanation, Hit, Scope, ScopeCoverage, SearchRequest
 from concordance.ranking.calibration import Calibration
-from concordance.resources import (
-    CredentialSource,
-    Resources,
-    configured_project,
-    open_resources,
-)
+from concordance.resources import CredentialSource, Resources, configured_project, open_resources
 from concordance.settings import ALL_SCOPES, Configuration, Project
 from concordance.text.language import AUTO
 
@@ -352,6 +347,10 @@ class Index:
     def prepare_space(self) -> str:
         """Ask the provider for its vector space and make it the active one; returns its name."""
         return embedding.prepare_space(self._resources).name
+
+    def provider_servers(self) -> tuple[int, tuple[str, ...]]:
+        """How many the embedding provider has, and what is said by those that are left out."""
+        return self._resources.embedder.parallel, self._resources.embedder.troubles()
 
     def fill_vectors(
         self,

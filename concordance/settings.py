@@ -10,19 +10,21 @@ import re
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
 
+from concordance.addresses import GitUrl, LocalPath, PageUrl, PageUrls
 from concordance.models import Scope
 
 # A name of a Postgres text-search configuration, or `auto`.
 LANGUAGE = r"^[a-z_]{1,63}$"
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-# What could be `user:password@host:path`; a folder may well have an `@` in its name.
-USER_AND_SECRET = re.compile(r"[^/:@]*:[^/@]*@[^/:]+:")
-SCP_STYLE = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:].*")
-SSH_USER = re.compile(r"[A-Za-z0-9._-]+")
-# A path drops one of the two slashes.
-ADDRESS = re.compile(r"(?:https?|ssh|git):/", re.IGNORECASE)
 
 DEFAULT_DOCS = ("docs/", "doc/")
 DEFAULT_ADR = (
@@ -66,60 +68,8 @@ def _check_folder(folder: str) -> str:
     return f"{named}/" if named else ""
 
 
-def _check_git_url(url: str) -> str:
-    """Refuse what could be a secret; whether the rest is an address is asked for each project.
-
-    The address is taken apart by hand: a parser's own message would repeat what it can't read.
-    """
-    scheme, with_scheme, rest = url.partition("://")
-    server = re.split(r"[/?#]", rest if with_scheme else url, maxsplit=1)[0]
-    user, at, _ = server.rpartition("@")
-    ssh = not with_scheme or scheme.lower() == "ssh"
-    if at and not (ssh and SSH_USER.fullmatch(user)):
-        raise ValueError(
-            "it holds user information, which would be stored and shown with it; take it out and "
-            "name the token in 'credentials' (an environment variable or a Secret block)"
-        )
-    if with_scheme and not server.strip(":") and scheme.lower() != "file":
-        raise ValueError("it names no server")
-    if "?" in rest or "#" in url:
-        raise ValueError(
-            "it holds a query or a fragment, where a token could stand; take it out and name the "
-            "token in "
-            "'credentials' (an environment variable or a Secret block)"
-        )
-    return url
-
-
-def _check_page_url(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    if scheme.lower() not in ("http", "https") or not rest:
-        raise ValueError("write an address that starts with https:// or http://")
-    if "@" in re.split(r"[/?#\\]", rest, maxsplit=1)[0]:
-        raise ValueError("it holds user information; leave it out, or put it into a proxy")
-    if " " in rest or not rest.isprintable():
-        raise ValueError("it holds a space or a control character")
-    if "?" in rest or "#" in rest:
-        raise ValueError(
-            "it holds a query or a fragment, where a token could stand; leave it out, or put it "
-            "into a proxy"
-        )
-    return url
-
-
-def _check_path(path: Path) -> Path:
-    if "\0" in str(path):
-        raise ValueError("a path holds no NUL")
-    if ADDRESS.match(str(path)) or USER_AND_SECRET.match(str(path)):
-        raise ValueError("it is an address; write it under 'url'")
-    return path
-
-
 Slug = Annotated[str, AfterValidator(_check_slug)]
 Folder = Annotated[str, AfterValidator(_check_folder)]
-GitUrl = Annotated[str, Field(min_length=1), AfterValidator(_check_git_url)]
-PageUrl = Annotated[str, AfterValidator(_check_page_url)]
-LocalPath = Annotated[Path, AfterValidator(_check_path)]
 
 
 class Credentials(Checked):
@@ -275,12 +225,21 @@ class Settings(Checked):
         pattern=r"^[a-z0-9]+/\S+$",
         description="Provider and model: local/all-minilm-l6-v2 or ollama/NAME.",
     )
-    ollama_url: PageUrl = Field(default="http://127.0.0.1:11434", description="Address of Ollama.")
+    ollama_url: PageUrls = Field(
+        default="http://127.0.0.1:11434",
+        description="Address of Ollama, or of several servers with commas between them.",
+    )
     embedding_timeout_seconds: float = Field(
         default=120.0, gt=0, le=3_600, description="For one request that embeds passages."
     )
     embedding_attempts: int = Field(
         default=5, ge=1, le=100, description="Runs in which a refused text is tried again."
+    )
+    embedding_concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000,
+        description="How many workers, of all processes, send passages to a provider at a time.",
     )
     allowed_schemes: tuple[str, ...] = Field(
         default=("https", "ssh"), description="Schemes of addresses that git may use."
@@ -348,6 +307,11 @@ class Settings(Checked):
         default=16, ge=1, le=200, description="Requests answered at once; the next are refused."
     )
 
+    @property
+    def ollama_urls(self) -> tuple[str, ...]:
+        """The addresses of `ollama_url`."""
+        return tuple(self.ollama_url.split(","))
+
 
 class LoginSource(Checked):
     """Where the database URL of a login is kept; never the URL itself."""
@@ -378,6 +342,7 @@ class HttpKey(Checked):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of the key, in hexadecimal.")
     login: LoginSource = Field(description="Where the database URL of its login is kept.")
     reindex: bool = Field(default=False, description="Whether it may start runs.")
+    metrics: bool = Field(default=False, description="Whether it may read /metrics.")
 
 
 class Configuration(Checked):

@@ -14,6 +14,7 @@ from concordance.cli import (
     http,
     mcp,
     measuring,
+    metrics,
     projects,
     purging,
     questions,
@@ -38,6 +39,7 @@ for part in (
     statistics.app,
     http.app,
     mcp.app,
+    metrics.app,
     doctor.app,
     demo.app,
 ):

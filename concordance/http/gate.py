@@ -16,11 +16,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from concordance.http.callers import Callers
 from concordance.http.loopback import is_here
+from concordance.http.metering import Meter
 from concordance.http.problems import LOG, problem
 from concordance.settings import Settings
 
-KEPT = "/v1/"
 MCP = "/mcp"
+METRICS = "/metrics"
+KEPT = ("/v1/", METRICS)
 _LONGEST_PATH = 200
 # The page has its own files and asks its own server; nothing else may be loaded or may frame it.
 _HEADERS = {
@@ -38,8 +40,9 @@ _HEADERS = {
 class Gate:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, callers: Callers, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, callers: Callers, settings: Settings, meter: Meter) -> None:
         self._app = app
+        self._meter = meter
         self._callers = callers
         self._most_bytes = settings.http_max_body_bytes
         self._seconds = settings.http_request_seconds
@@ -55,12 +58,14 @@ class Gate:
             await self._pass(scope, receive, logged)
         finally:
             caller = scope.get("state", {}).get("caller")
+            seconds = time.perf_counter() - began
+            self._meter.count(scope["path"], scope["method"], logged.status, seconds)
             LOG.info(
                 "%s %s %s %.1f ms %s",
                 scope["method"],
                 quote(scope["path"][:_LONGEST_PATH]),
                 logged.status,
-                (time.perf_counter() - began) * 1_000,
+                seconds * 1_000,
                 caller.name if caller is not None else "-",
             )
 

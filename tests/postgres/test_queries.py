@@ -168,6 +168,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "set_name": "faq",
         "sha256": "0" * 64,
         "since": NOW,
+        "slot": 7,
         "skipped": 0,
         "slug": "p",
         "slugs": ["p"],

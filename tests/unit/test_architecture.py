@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 OURS = ("concordance", "flows", "tasks", "sql")
 PURE = ("concordance.text", "concordance.sessions", "concordance.indexing", "concordance.ranking")
 SHARED = (
+    "concordance.addresses",
     "concordance.models",
     "concordance.errors",
     "concordance.settings",
