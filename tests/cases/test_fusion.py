@@ -20,7 +20,8 @@ from concordance.index import Index
 from concordance.models import FileOrigin, Fusion, Hit, SessionOrigin
 from concordance.settings import Project, SessionSource
 from tests.conftest import IndexMaker
-from tests.fake_ollama import FakeOllama, Fault
+from tests.fake_ollama import FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import reindex
 from tests.postgres.library import places, search, shared_index
 from tests.sources import GitSource, event, write_log

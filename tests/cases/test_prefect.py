@@ -47,7 +47,8 @@ from concordance.settings import Credentials, Project
 from flows.reindex import reindex, run_project
 from tasks import retrying, shared
 from tests.conftest import Clock, IndexMaker
-from tests.fake_ollama import FakeOllama, Fault
+from tests.fake_ollama import FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.flows.conftest import harness, no_index_left
 from tests.git_server import TOKEN
 from tests.postgres import driver

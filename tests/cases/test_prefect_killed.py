@@ -16,7 +16,8 @@ import pytest
 
 from tests.acceptance.conftest import Person
 from tests.acceptance.test_serve import ask, deployment
-from tests.fake_ollama import Asked, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.sources import GitSource
 
 PATIENCE = 120

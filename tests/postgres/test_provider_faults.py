@@ -15,7 +15,8 @@ from concordance.indexing.vector_space import passage_text
 from concordance.models import CoverageState, Scope
 from concordance.settings import Project, SessionSource
 from tests.conftest import IndexMaker
-from tests.fake_ollama import Asked, FakeModel, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeModel, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import (
     ask,
     covered,

@@ -20,7 +20,8 @@ from concordance.index import Index
 from concordance.models import Fusion, Scope
 from concordance.settings import Project
 from tests.conftest import IndexMaker
-from tests.fake_ollama import FakeOllama, Fault
+from tests.fake_ollama import FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import ask, reindex
 from tests.postgres.library import make_library, place, places, search, shared_index
 

@@ -23,7 +23,8 @@ from concordance.errors import (
     TextRefused,
 )
 from concordance.settings import Settings
-from tests.fake_ollama import FakeModel, FakeOllama, Fault
+from tests.fake_ollama import FakeModel, FakeOllama
+from tests.fake_ollama_faults import Fault
 
 
 def open_ollama(

@@ -26,7 +26,8 @@ from concordance.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
-from tests.fake_ollama import FakeModel, FakeOllama, Fault
+from tests.fake_ollama import FakeModel, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.planted import planted
 
 LATEST = "nomic-embed-text:latest"

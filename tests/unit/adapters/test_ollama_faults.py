@@ -21,7 +21,8 @@ from concordance.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
-from tests.fake_ollama import Asked, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeOllama
+from tests.fake_ollama_faults import Fault
 
 POISON = "Let me look at the next part:"
 
