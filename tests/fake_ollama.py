@@ -17,7 +17,6 @@ import re
 import socket
 import struct
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from tests.fake_ollama_faults import Fault
 
 HEX_RUN = re.compile(r"[0-9a-fA-F]{16,}")
 PLACES_PER_WORD = 8
+DROP_SECONDS = 0.02
 
 
 def token_count(text: str) -> int:
@@ -265,8 +265,10 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.change and status == 200:
             answer = {**answer, "embeddings": fault.change(answer["embeddings"])}
         content = fault.body if fault.body is not None else json.dumps(answer).encode()
-        if fault.cut or fault.trickle:
-            self._send_partly(content, fault)
+        if fault.cut:
+            self._send_half(content)
+        elif fault.trickle:
+            self._trickle(content, fault)
         else:
             code = status if fault.code == 200 else fault.code
             self._send_bytes(code, content, {"Content-Type": "application/json", **fault.headers})
@@ -307,16 +309,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def _send_partly(self, content: bytes, fault: Fault) -> None:
+    def _send_half(self, content: bytes) -> None:
         self.close_connection = True
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        end = time.monotonic() + fault.seconds
-        for place in range(len(content) // 2):
-            self.wfile.write(content[place : place + 1])
-            if fault.trickle and time.monotonic() < end:
-                self.server.fake.pause(fault.seconds / 50)
+        self.wfile.write(content[: len(content) // 2])
+
+    def _trickle(self, content: bytes, fault: Fault) -> None:
+        """Spaces before the content, which mean nothing, and then it."""
+        drops = max(1, round(fault.seconds / DROP_SECONDS))
+        self.send_response(200)
+        self.send_header("Content-Length", str(drops + len(content)))
+        self.end_headers()
+        for _ in range(drops):
+            self.wfile.write(b" ")
+            self.server.fake.pause(DROP_SECONDS)
+        self.wfile.write(content)
 
     def _never_end(self, fault: Fault) -> None:
         self.close_connection = True

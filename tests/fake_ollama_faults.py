@@ -92,8 +92,13 @@ class Fault:
         return cls(seconds=seconds)
 
     @classmethod
+    def hanging(cls) -> Fault:
+        """Say nothing until the server stops: far longer than any test may take."""
+        return cls(seconds=3_600.0)
+
+    @classmethod
     def trickling(cls, seconds: float) -> Fault:
-        """Answer byte by byte over that time, so that no single read is long."""
+        """Answer rightly, byte by byte over that time, so that no single read is long."""
         return cls(seconds=seconds, trickle=True)
 
     @classmethod

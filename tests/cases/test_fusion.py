@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -181,6 +180,7 @@ def own(make_index: IndexMaker, tmp_path: Path) -> Index:
     return index
 
 
+@pytest.mark.timeout(60, func_only=True)
 @pytest.mark.parametrize("fault", ["stopped", "slow", "broken"])
 @pytest.mark.parametrize("fusion", FUSED)
 def test_one_living_leg_answers_and_the_answer_says_what_is_missing_fus_5(
@@ -189,12 +189,10 @@ def test_one_living_leg_answers_and_the_answer_says_what_is_missing_fus_5(
     if fault == "stopped":
         provider.stop()
     elif fault == "slow":
-        provider.rule = lambda asked: Fault.slow(60)
+        provider.rule = lambda asked: Fault.hanging()
     else:
         break_leg(database_url, "lexical")
-    begun = time.monotonic()
     answer = search(own, "how do we retry a clone on flaky wifi", fusion=fusion, deadline_seconds=2)
-    assert time.monotonic() - begun < 10, "not the provider's minute"
     assert answer.hits
     assert answer.degraded
     assert answer.degraded_reason

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -198,6 +197,7 @@ def _many(folder: Path, provider: FakeOllama, projects: int, parts: int) -> list
     return made
 
 
+@pytest.mark.timeout(60, func_only=True)
 @pytest.mark.parametrize(
     ("fault", "most"),
     [
@@ -205,7 +205,7 @@ def _many(folder: Path, provider: FakeOllama, projects: int, parts: int) -> list
         (Fault.busy("7200"), 2),
         (Fault.status(500, "overloaded"), 8),
         (Fault.connection_reset(), 4),
-        (Fault.slow(30), 2),
+        (Fault.hanging(), 2),
     ],
     ids=["503", "429 for two hours", "500", "reset", "hanging"],
 )
@@ -223,7 +223,6 @@ def test_a_provider_that_died_costs_a_run_a_few_requests_however_much_waits(
     assert sum(covered(index, slug=slug).chunks for slug in slugs) == 240
     provider.forget()
     provider.rule = lambda _: fault
-    begun = time.monotonic()
 
     def run(slug: str) -> None:
         # As a task does: it tries again for what may pass.
@@ -236,7 +235,6 @@ def test_a_provider_that_died_costs_a_run_a_few_requests_however_much_waits(
 
     for slug in slugs:
         run(slug)
-    assert time.monotonic() - begun < 5
     assert 0 < provider.calls <= most
     for slug in slugs:
         said = covered(index, slug=slug)
@@ -248,6 +246,7 @@ def test_a_provider_that_died_costs_a_run_a_few_requests_however_much_waits(
     assert (fill_all.embedded, fill_all.pending) == (240, 0), "back after an hour"
 
 
+@pytest.mark.timeout(60, func_only=True)
 def test_of_projects_that_ask_at_once_one_waits_for_a_provider_that_hangs(
     make_index: IndexMaker, tmp_path: Path, provider: FakeOllama
 ) -> None:
@@ -257,7 +256,7 @@ def test_of_projects_that_ask_at_once_one_waits_for_a_provider_that_hangs(
     index._resources.breaker.monotonic = watch
     for project in projects:
         reindex(index, project.slug, embed=False)
-    provider.rule = lambda _: Fault.slow(30)
+    provider.rule = lambda _: Fault.hanging()
     with pytest.raises(ProviderError):
         index.prepare_space()
     watch.now += 60
