@@ -36,6 +36,7 @@ from tests.git_server import (
 PATH = os.environ["PATH"]
 CREDENTIAL = Credential("x-token", SecretStr(TOKEN))
 SILENT_SECONDS = 1.0
+pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
@@ -187,7 +188,6 @@ def test_nobody_listening_is_unavailable(tmp_path: Path) -> None:
         mirror.remote_head(url, None, None)
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("answer", [silence, drip])
 def test_silence_and_dripping_end_at_the_deadline_and_leave_nothing(
     answer: Callable[[socket.socket], None], server: GitServer, tmp_path: Path

@@ -60,10 +60,11 @@ def never() -> None:
 def test_a_run_whose_server_goes_away_is_interrupted() -> None:
     answers = iter([True, True])
     with (
-        pytest.raises(ServerLost, match="the next run goes on"),
+        pytest.raises(ServerLost, match="the next run goes on") as caught,
         Watched(Connection("", lambda: next(answers, False)), never),
     ):
         threading.Event().wait(30 * SECONDS)
+    assert isinstance(caught.value.__cause__, KeyboardInterrupt), "and not the test's timeout"
     assert stop_requested(), "loops end at their next whole unit"
     assert abandoned(), "nothing is handed on to a server that is gone"
 
