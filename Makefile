@@ -12,7 +12,7 @@ export ORT_DISABLE_TELEMETRY := 1
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check audit licences bench fuzz soak format lock clean
+.PHONY: demo test check audit licences manifests reference bench fuzz soak format lock clean
 
 demo: .venv/runtime
 	@$(BIN)/concordance demo
@@ -35,6 +35,15 @@ audit: .venv/dev
 licences: .venv/dev
 	@$(BIN)/python requirements/licences.py
 
+# The packages of workers and the tools that know the schemas have a folder of their own: none of
+# them is needed elsewhere.
+manifests: .venv/manifests
+	@.venv/manifests-tools/bin/python -m pytest tests/manifests --noconftest -o python_files='manifest_*.py'
+
+# Everything on one machine from nothing, and one question by every way in.
+tour: .venv/dev
+	@$(BIN)/python -m benchmarks.tour
+
 bench: .venv/dev
 	@$(BIN)/python -m benchmarks.pipeline
 
@@ -50,6 +59,10 @@ MINUTES ?= 30
 soak: .venv/dev
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) $(if $(HISTORY),--history $(HISTORY))
 
+# The pages of docs/reference, from the code.
+reference: .venv/dev
+	@$(BIN)/python -c 'from docs.reference.generate import main; main()'
+
 format: .venv/dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -58,12 +71,15 @@ lock: .venv/dev
 	$(BIN)/uv pip compile pyproject.toml requirements/build.in $(LOCK) -o requirements/runtime.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/build.in --extra dev -c requirements/runtime.txt $(LOCK) -o requirements/dev.txt
 
+	$(BIN)/uv pip compile requirements/workers.in -c requirements/runtime.txt $(LOCK) -o requirements/workers.txt
+	$(BIN)/uv pip compile requirements/workers.in requirements/manifests.in -c requirements/workers.txt -c requirements/dev.txt $(LOCK) -o requirements/manifests.txt
+
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 # As root the database lies under /var/lib/concordance: `concordance doctor` names its folder.
 clean:
 	@[ ! -x $(BIN)/concordance ] || CONCORDANCE_HOME=$(CURDIR)/.demo/home $(BIN)/concordance down
-	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	rm -rf .venv .demo .tour .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 
 .venv/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -81,4 +97,10 @@ clean:
 .venv/dev: .venv/runtime requirements/dev.txt
 	@echo "Installing what tests and checks need …"
 	@$(INSTALL) --require-hashes --requirement requirements/dev.txt
+	@touch $@
+
+.venv/manifests: .venv/pip requirements/manifests.txt
+	@echo "Installing what looks at templates and manifests …"
+	@$(BIN)/python -m venv .venv/manifests-tools
+	@.venv/manifests-tools/bin/python -m pip install --quiet --no-input --require-hashes --requirement requirements/manifests.txt
 	@touch $@

@@ -56,6 +56,19 @@ class _Open(Callers):
 def main() -> None:
     """Index this project's own documentation, then measure."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    with (
+        own_documentation() as index,
+        served(index) as address,
+        httpx.Client(base_url=address, trust_env=False) as client,
+    ):
+        for fusion in (Fusion.CONVEX, Fusion.LEXICAL):
+            measure(index, client, fusion, rounds)
+        print(f"healthz  p50 {p50(lambda: client.get('/healthz'), 200):.2f} ms")
+
+
+@contextmanager
+def own_documentation() -> Iterator[Index]:
+    """An index over this project's own documentation."""
     with scratch() as folder:
         texts = {
             str(path.relative_to(ROOT)): path.read_bytes() for path in (ROOT / "docs").rglob("*.md")
@@ -63,13 +76,7 @@ def main() -> None:
         own = GitSource.make(folder / "own", dict(texts))
         with opened(configuration(folder, [own.path])) as index:
             reindex(index, "own")
-            with (
-                served(index) as address,
-                httpx.Client(base_url=address, trust_env=False) as client,
-            ):
-                for fusion in (Fusion.CONVEX, Fusion.LEXICAL):
-                    measure(index, client, fusion, rounds)
-                print(f"healthz  p50 {p50(lambda: client.get('/healthz'), 200):.2f} ms")
+            yield index
 
 
 def measure(index: Index, client: httpx.Client, fusion: Fusion, rounds: int) -> None:

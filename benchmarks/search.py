@@ -138,13 +138,13 @@ def _document(name: str, texts: list[str]) -> Document:
     )
 
 
-def fill(resources: Resources) -> embeddings.StoredSpace:
+def fill(resources: Resources, width: int = WIDTH) -> embeddings.StoredSpace:
     """A vector for each passage: points around some hundred centres, as texts gather by subject."""
     space = VectorSpace(
         provider="bench",
         model="clusters",
         digest="1",
-        dimensions=WIDTH,
+        dimensions=width,
         document_prefix="",
         query_prefix="",
         chunk_text_version=1,
@@ -154,7 +154,7 @@ def fill(resources: Resources) -> embeddings.StoredSpace:
     )
     began = time.perf_counter()
     random = np.random.default_rng(7)
-    centres = _centres()
+    centres = _centres(width)
     with resources.database.transaction() as connection:
         found = connection.execute(
             "select id, tenant_id, project_id, content_hash from chunks where tenant_id = %s"
@@ -166,7 +166,7 @@ def fill(resources: Resources) -> embeddings.StoredSpace:
             " embedding) from stdin"
         ) as copy:
             for chunk, tenant, project, hashed in found:
-                point = centres[random.integers(len(centres))] + random.normal(size=WIDTH)
+                point = centres[random.integers(len(centres))] + random.normal(size=width)
                 point /= np.linalg.norm(point)
                 text = embeddings.vector_as_text(point.astype(np.float32))
                 copy.write_row((stored.id, chunk, tenant, project, "docs", hashed, text))
@@ -175,13 +175,17 @@ def fill(resources: Resources) -> embeddings.StoredSpace:
             " (select project_id, count(*) as n from chunks group by 1) c"
             " where c.project_id = coverage.project_id"
         )
+    written = time.perf_counter()
     embeddings.ensure_vector_index(resources.database, stored)
-    print(f"vectors and their index in {time.perf_counter() - began:.0f} s")
+    print(
+        f"vectors of {width} numbers in {written - began:.0f} s, "
+        f"their index in {time.perf_counter() - written:.0f} s"
+    )
     return stored
 
 
-def _centres() -> npt.NDArray[np.float64]:
-    return np.random.default_rng(5).normal(size=(400, WIDTH))
+def _centres(width: int = WIDTH) -> npt.NDArray[np.float64]:
+    return np.random.default_rng(5).normal(size=(400, width))
 
 
 def _question_vector(random: np.random.Generator) -> npt.NDArray[np.float32]:
@@ -311,6 +315,7 @@ class _Known:
     """Vectors of questions that are known before, so that embedding costs nothing."""
 
     name = model = "bench/clusters"
+    parallel = 1
 
     def __init__(
         self, space: embeddings.StoredSpace, vectors: dict[str, npt.NDArray[np.float32]]
@@ -330,6 +335,9 @@ class _Known:
             s.query_prefix,
             s.chunk_text_version,
         )
+
+    def troubles(self) -> tuple[str, ...]:
+        return ()
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector | TextFailure]:
         raise AssertionError(texts)

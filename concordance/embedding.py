@@ -13,13 +13,15 @@ from datetime import datetime
 
 from concordance.adapters.embedding import TextFailure, Vector
 from concordance.adapters.postgres import coverage, embeddings, projects
+from concordance.adapters.postgres.slots import Slots, open_slots
 from concordance.errors import ProviderError
 from concordance.indexing.vector_space import passage_text
 from concordance.interruption import stop_requested
 from concordance.resources import Resources
 from concordance.surveying import todays_rules
 
-# Texts in one claim: what a killed worker may have embedded for nothing.
+# Texts in one claim for each server of the provider: what a killed worker may have embedded for
+# nothing.
 CLAIM_TEXTS = 64
 
 Progress = Callable[[int, int], None]
@@ -35,6 +37,8 @@ class Embedded:
     pending: int
     given_up: int
     model: str
+    troubles: tuple[str, ...] = ()
+    """What failed of the provider while the rest of it worked, in its own words."""
 
     @property
     def finished(self) -> bool:
@@ -89,8 +93,12 @@ def fill_vectors(
     """
     space = _asked_for_space(resources)
     ids = None if slugs is None else _project_ids(resources, slugs)
-    with embeddings.open_backlog(resources.database, resources.tenant, space) as backlog:
-        worker = _Worker(resources, space, backlog, ids, started, limit, progress)
+    most = resources.settings.embedding_concurrency
+    with (
+        open_slots(resources.database, space.provider, most) as slots,
+        embeddings.open_backlog(resources.database, resources.tenant, space) as backlog,
+    ):
+        worker = _Worker(resources, space, backlog, slots, ids, started, limit, progress)
         try:
             worker.run()
         except ProviderError as error:
@@ -103,7 +111,14 @@ def fill_vectors(
     left = embeddings.pending(
         resources.database, space, projects=ids, attempts=resources.settings.embedding_attempts
     )
-    return Embedded(worker.embedded, worker.refused, left.pending, left.given_up, space.name)
+    return Embedded(
+        worker.embedded,
+        worker.refused,
+        left.pending,
+        left.given_up,
+        space.name,
+        resources.embedder.troubles(),
+    )
 
 
 def note_outcome(resources: Resources, slugs: Sequence[str] | None, error: str | None) -> None:
@@ -127,6 +142,7 @@ class _Worker:
         resources: Resources,
         space: embeddings.StoredSpace,
         backlog: embeddings.Backlog,
+        slots: Slots,
         ids: Sequence[int] | None,
         started: datetime,
         limit: int | None,
@@ -137,6 +153,8 @@ class _Worker:
         self._resources = resources
         self._space = space
         self._backlog = backlog
+        self._slots = slots
+        self._most = CLAIM_TEXTS * resources.embedder.parallel
         self._ids = ids
         self._started = started
         self._limit = limit
@@ -156,11 +174,14 @@ class _Worker:
                 claimed += len(batch)
                 coming = pool.submit(self._claim, claimed)
                 try:
-                    results = self._embed([passage for _, passage in batch])
+                    with self._slots.taken(given_up=stop_requested) as mine:
+                        results = self._embed(batch) if mine else None
                 finally:
                     # Also where that failed: a failure to store the batch before is told first.
                     if storing is not None:
                         storing.result()
+                if results is None:
+                    return
                 storing = pool.submit(self._store, batch, results)
                 if self._progress is not None:
                     self._progress(claimed, max(total, claimed))
@@ -169,25 +190,30 @@ class _Worker:
                 storing.result()
 
     def _claim(self, claimed: int) -> Batch:
-        most = CLAIM_TEXTS if self._limit is None else min(CLAIM_TEXTS, self._limit - claimed)
+        most = self._most if self._limit is None else min(self._most, self._limit - claimed)
         if most <= 0:
             return []
         return self._backlog.claim(
             projects=self._ids, most=most, attempts=self._attempts, before=self._started
         )
 
-    def _embed(self, passages: Sequence[embeddings.PassageText]) -> list[Vector | TextFailure]:
-        """Vectors of passages; one does not fail for what was said before it."""
+    def _embed(self, batch: Batch) -> list[Vector | TextFailure]:
+        """Vectors of passages; at the last try, none fails for what was said before it.
+
+        Not at an earlier one: a failure may pass, and the vector of less than the text would stay.
+        """
         embedder = self._resources.embedder
-        results = embedder.embed_documents([_text(passage) for passage in passages])
+        results = embedder.embed_documents([_text(passage) for _, passage in batch])
         self._resources.breaker.reset()
         again = [
             number
-            for number, (passage, result) in enumerate(zip(passages, results, strict=True))
-            if isinstance(result, TextFailure) and passage.preceding is not None
+            for number, ((claim, passage), result) in enumerate(zip(batch, results, strict=True))
+            if isinstance(result, TextFailure)
+            and passage.preceding is not None
+            and claim.attempts + 1 >= self._attempts
         ]
         if again:
-            alone = [_text(replace(passages[number], preceding=None)) for number in again]
+            alone = [_text(replace(batch[number][1], preceding=None)) for number in again]
             for number, result in zip(again, embedder.embed_documents(alone), strict=True):
                 results[number] = result
         return results

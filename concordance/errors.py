@@ -71,6 +71,14 @@ class BadRequest(UsageError):
     """A search request that can't be answered as it stands."""
 
 
+class UnknownCitation(BadRequest):
+    """What a citation names is not stored, or is another tenant's."""
+
+
+class OutdatedCitation(BadRequest):
+    """What a citation names is stored as of another commit than the one cited."""
+
+
 class BadTestSet(UsageError):
     """A folder of questions with known answers that can't be used."""
 
@@ -157,6 +165,10 @@ class ModelMissing(ProviderError):
 
 class ModelChanged(ProviderUnavailable):
     """Another model took the name while it was used; the same call then uses that one."""
+
+
+class ModelsDiffer(ProviderError):
+    """Two servers have other models under one name; vectors of both would not be comparable."""
 
 
 class ProviderRefused(ProviderError):

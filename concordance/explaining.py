@@ -8,9 +8,10 @@ from pathlib import Path
 
 from concordance.adapters.git import TreeEntry
 from concordance.adapters.postgres import coverage, documents, projects
+from concordance.adapters.postgres.citations import CitedDocument, open_shelf
 from concordance.adapters.postgres.session_logs import stored_logs
 from concordance.citing import SESSION, turns_cited
-from concordance.errors import ConcordanceError, SourceError
+from concordance.errors import ConcordanceError, SourceError, UnknownProject
 from concordance.following import log_path
 from concordance.indexing.build import storable_name
 from concordance.indexing.counting import agreeing, counted
@@ -22,7 +23,7 @@ from concordance.listing import list_sources
 from concordance.models import DocumentStatus, Explanation, Scope, stored_path
 from concordance.reading import read_adr_folder, readable_name
 from concordance.resources import Resources
-from concordance.settings import Project
+from concordance.settings import SLUG, Project
 from concordance.surveying import FILE_SCOPES, row_fingerprint, session_fingerprint
 from concordance.text.scrubbing import has_mark
 
@@ -40,10 +41,13 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
     """What is known of a path, in the rows, in the rules and at the commit on this machine.
 
     The path may also be a session's id, that of a session log, or a citation as an answer has it.
+    A reader is told of the rows alone: what is configured here is of all tenants.
 
     Raises:
-        UnknownProject: `projects.toml` has no project of that slug.
+        UnknownProject: `projects.toml` has no project of that slug, or a reader's tenant none.
     """
+    if resources.database.reader:
+        return _explain_to_reader(resources, slug, _as_stored(path.removeprefix("./")))
     project = resources.project(slug)
     asked, name, detail = _find(resources, project, _as_stored(path.removeprefix("./")))
     if detail is None and (log := _explain_log(resources, project, asked)) is not None:
@@ -66,6 +70,48 @@ def explain(resources: Resources, slug: str, path: str) -> Explanation:
         chunks=0,
         chunks_with_vector=0,
         chunks_refused=0,
+    )
+
+
+def _explain_to_reader(resources: Resources, slug: str, text: str) -> Explanation:
+    """What the rows say of a path, a session or a citation."""
+    if SLUG.fullmatch(slug) is None:
+        raise UnknownProject("there is no project of the name given, and none can have it")
+    readings = list(dict.fromkeys([text, *_cited(slug, text)]))
+    with open_shelf(resources.database, resources.tenant, slug) as shelf:
+        named = ((name, shelf.document(kind, name)) for name in readings for kind in KINDS)
+        found = next(((name, detail) for name, detail in named if detail is not None), None)
+    if found is not None:
+        name, detail = found
+        return Explanation(
+            project=slug,
+            path=name,
+            in_index=detail.status == DocumentStatus.INDEXED,
+            verdict=_verdict(detail),
+            scope=Scope(detail.scope),
+            rule=None,
+            status=DocumentStatus(detail.status),
+            reason=detail.reason,
+            commit=detail.commit,
+            chunks=detail.chunks,
+            chunks_with_vector=detail.chunks_with_vector,
+            chunks_refused=None,
+        )
+    if not coverage.list_coverage(resources.database, resources.tenant, [slug]):
+        raise UnknownProject(f"there is no project '{slug}'")
+    return Explanation(
+        project=slug,
+        path=readings[-1],
+        in_index=False,
+        verdict="not in the index by this name; what is taken is decided where it is indexed",
+        scope=None,
+        rule=None,
+        status=None,
+        reason=None,
+        commit=None,
+        chunks=0,
+        chunks_with_vector=0,
+        chunks_refused=None,
     )
 
 
@@ -208,18 +254,11 @@ def _stored(
         waiting = detail.chunks - detail.chunks_with_vector
         verb = agreeing(waiting, "waits", "wait")
         details.append(f"{counted(waiting, 'chunk')} {verb} for a vector")
-    verdict = {
-        DocumentStatus.INDEXED: f"indexed: {counted(detail.chunks, 'chunk')}, "
-        f"{detail.chunks_with_vector} with a vector",
-        DocumentStatus.EMPTY: "seen, and empty",
-        DocumentStatus.FAILED: f"found, and not indexed: {detail.reason}",
-        DocumentStatus.SKIPPED: f"found, and skipped by rule: {detail.reason}",
-    }[status]
     return Explanation(
         project=project.slug,
         path=name,
         in_index=status is DocumentStatus.INDEXED,
-        verdict=verdict,
+        verdict=_verdict(detail),
         scope=scope,
         rule=placed.rule if scope in FILE_SCOPES else "session log",
         status=status,
@@ -230,6 +269,16 @@ def _stored(
         chunks_refused=detail.chunks_refused,
         details=tuple(details),
     )
+
+
+def _verdict(detail: documents.DocumentDetail | CitedDocument) -> str:
+    return {
+        DocumentStatus.INDEXED: f"indexed: {counted(detail.chunks, 'chunk')}, "
+        f"{detail.chunks_with_vector} with a vector",
+        DocumentStatus.EMPTY: "seen, and empty",
+        DocumentStatus.FAILED: f"found, and not indexed: {detail.reason}",
+        DocumentStatus.SKIPPED: f"found, and skipped by rule: {detail.reason}",
+    }[DocumentStatus(detail.status)]
 
 
 def _absent(placed: Placed, entry: TreeEntry | None, commit: str | None, *, looked: bool) -> str:

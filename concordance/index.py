@@ -24,6 +24,7 @@ from concordance import (
     explaining,
     loading,
     purging,
+    quoting,
     recording,
     searching,
     surveying,
@@ -33,24 +34,14 @@ from concordance.adapters.clock import utc_now
 from concordance.adapters.environment import process_environment, read_configuration
 from concordance.adapters.git import RemoteHead
 from concordance.adapters.git_environment import Credential
-from concordance.adapters.postgres import (
-    calibrations,
-    documents,
-    embeddings,
-    projects,
-)
+from concordance.adapters.postgres import calibrations, documents, embeddings, projects
 from concordance.adapters.postgres.words import Difference
 from concordance.decisions import DecisionRecords, decision_records
 from concordance.figures import CalibrationReport, Evaluation
 from concordance.listing import list_sources
 from concordance.models import Answer, Explanation, Hit, Scope, ScopeCoverage, SearchRequest
 from concordance.ranking.calibration import Calibration
-from concordance.resources import (
-    CredentialSource,
-    Resources,
-    configured_project,
-    open_resources,
-)
+from concordance.resources import CredentialSource, Resources, configured_project, open_resources
 from concordance.settings import ALL_SCOPES, Configuration, Project
 from concordance.text.language import AUTO
 
@@ -124,6 +115,10 @@ class Index:
     def explain(self, slug: str, path: str) -> Explanation:
         """Why a file or session is, or is not, in the index."""
         return explaining.explain(self._resources, slug, path)
+
+    def read_citation(self, citation: str, *, around: int | None = None) -> quoting.CitedText:
+        """The text of a citation, and what is around it; see `concordance.quoting`."""
+        return quoting.read_citation(self._resources, citation, around=around)
 
     def decision_records(self, slug: str) -> DecisionRecords:
         """A project's decision records: their status, what replaced what, and what is in doubt."""
@@ -352,6 +347,10 @@ class Index:
     def prepare_space(self) -> str:
         """Ask the provider for its vector space and make it the active one; returns its name."""
         return embedding.prepare_space(self._resources).name
+
+    def provider_servers(self) -> tuple[int, tuple[str, ...]]:
+        """How many the embedding provider has, and what is said by those that are left out."""
+        return self._resources.embedder.parallel, self._resources.embedder.troubles()
 
     def fill_vectors(
         self,

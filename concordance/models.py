@@ -384,5 +384,5 @@ class Explanation(Frozen):
     commit: str | None
     chunks: int
     chunks_with_vector: int
-    chunks_refused: int
+    chunks_refused: int | None = Field(description="Null for a reader, who is not told.")
     details: tuple[str, ...] = ()

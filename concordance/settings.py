@@ -10,19 +10,21 @@ import re
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
 
+from concordance.addresses import GitUrl, LocalPath, PageUrl, PageUrls
 from concordance.models import Scope
 
 # A name of a Postgres text-search configuration, or `auto`.
 LANGUAGE = r"^[a-z_]{1,63}$"
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-# What could be `user:password@host:path`; a folder may well have an `@` in its name.
-USER_AND_SECRET = re.compile(r"[^/:@]*:[^/@]*@[^/:]+:")
-SCP_STYLE = re.compile(r"[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:].*")
-SSH_USER = re.compile(r"[A-Za-z0-9._-]+")
-# A path drops one of the two slashes.
-ADDRESS = re.compile(r"(?:https?|ssh|git):/", re.IGNORECASE)
 
 DEFAULT_DOCS = ("docs/", "doc/")
 DEFAULT_ADR = (
@@ -66,68 +68,25 @@ def _check_folder(folder: str) -> str:
     return f"{named}/" if named else ""
 
 
-def _check_git_url(url: str) -> str:
-    """Refuse what could be a secret; whether the rest is an address is asked for each project.
-
-    The address is taken apart by hand: a parser's own message would repeat what it can't read.
-    """
-    scheme, with_scheme, rest = url.partition("://")
-    server = re.split(r"[/?#]", rest if with_scheme else url, maxsplit=1)[0]
-    user, at, _ = server.rpartition("@")
-    ssh = not with_scheme or scheme.lower() == "ssh"
-    if at and not (ssh and SSH_USER.fullmatch(user)):
-        raise ValueError(
-            "it holds user information, which would be stored and shown with it; take it out and "
-            "name the token in 'credentials' (an environment variable or a Secret block)"
-        )
-    if with_scheme and not server.strip(":") and scheme.lower() != "file":
-        raise ValueError("it names no server")
-    if "?" in rest or "#" in url:
-        raise ValueError(
-            "it holds a query or a fragment, where a token could stand; take it out and name the "
-            "token in "
-            "'credentials' (an environment variable or a Secret block)"
-        )
-    return url
-
-
-def _check_page_url(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    if scheme.lower() not in ("http", "https") or not rest:
-        raise ValueError("write an address that starts with https:// or http://")
-    if "@" in re.split(r"[/?#\\]", rest, maxsplit=1)[0]:
-        raise ValueError("it holds user information; leave it out, or put it into a proxy")
-    if " " in rest or not rest.isprintable():
-        raise ValueError("it holds a space or a control character")
-    if "?" in rest or "#" in rest:
-        raise ValueError(
-            "it holds a query or a fragment, where a token could stand; leave it out, or put it "
-            "into a proxy"
-        )
-    return url
-
-
-def _check_path(path: Path) -> Path:
-    if "\0" in str(path):
-        raise ValueError("a path holds no NUL")
-    if ADDRESS.match(str(path)) or USER_AND_SECRET.match(str(path)):
-        raise ValueError("it is an address; write it under 'url'")
-    return path
-
-
 Slug = Annotated[str, AfterValidator(_check_slug)]
 Folder = Annotated[str, AfterValidator(_check_folder)]
-GitUrl = Annotated[str, Field(min_length=1), AfterValidator(_check_git_url)]
-PageUrl = Annotated[str, AfterValidator(_check_page_url)]
-LocalPath = Annotated[Path, AfterValidator(_check_path)]
 
 
 class Credentials(Checked):
     """Where a project's token is kept; never the token itself."""
 
-    env: str | None = Field(default=None, min_length=1, max_length=200)
-    secret_block: str | None = Field(default=None, min_length=1, max_length=200)
-    username: str = Field(default="x-access-token", min_length=1, max_length=200)
+    env: str | None = Field(
+        default=None, min_length=1, max_length=200, description="The variable that holds it."
+    )
+    secret_block: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="The Prefect Secret block that does.",
+    )
+    username: str = Field(
+        default="x-access-token", min_length=1, max_length=200, description="Sent with the token."
+    )
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -139,10 +98,14 @@ class Credentials(Checked):
 class ScopeRules(Checked):
     """Which files belong to which scope; the longest matching folder wins."""
 
-    docs: tuple[Folder, ...] = DEFAULT_DOCS
-    adr: tuple[Folder, ...] = DEFAULT_ADR
-    exclude: tuple[Folder, ...] = ()
-    root_readme: bool = True
+    docs: tuple[Folder, ...] = Field(
+        default=DEFAULT_DOCS, description="Folders of documentation; '' is the whole repository."
+    )
+    adr: tuple[Folder, ...] = Field(default=DEFAULT_ADR, description="Folders of decision records.")
+    exclude: tuple[Folder, ...] = Field(default=(), description="Folders to leave out.")
+    root_readme: bool = Field(
+        default=True, description="Whether a README at the root belongs to docs."
+    )
     adr_dir_file: bool = Field(
         default=True, description="Whether a .adr-dir file at the root names a decision folder."
     )
@@ -154,7 +117,7 @@ class SessionSource(Checked):
     The database's address is a secret: `url_env` names the environment variable that holds it.
     """
 
-    path: LocalPath | None = None
+    path: LocalPath | None = Field(default=None, description="A folder or a file of logs.")
     pattern: str | None = Field(
         default=None, min_length=1, description="Which files; none: the names that readers know."
     )
@@ -166,8 +129,17 @@ class SessionSource(Checked):
     subagents: bool = Field(
         default=False, description="Whether to keep what agents said to each other."
     )
-    query: str | None = Field(default=None, min_length=1, max_length=100_000)
-    url_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$")
+    query: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100_000,
+        description="A query on Postgres, instead of a path.",
+    )
+    url_env: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$",
+        description="The variable that holds the address of its database.",
+    )
     marker: str | None = Field(
         default=None,
         min_length=1,
@@ -193,18 +165,26 @@ class SessionSource(Checked):
 class Project(Checked):
     """One git project, as `projects.toml` describes it."""
 
-    slug: Slug
-    url: GitUrl | None = None
-    path: LocalPath | None = None
-    branch: str | None = None
-    language: str = Field(default="english", pattern=LANGUAGE)
+    slug: Slug = Field(description="Its name in answers and commands.")
+    url: GitUrl | None = Field(
+        default=None, description="Address of the repository; no token in it."
+    )
+    path: LocalPath | None = Field(
+        default=None, description="A repository on this machine, instead of an address."
+    )
+    branch: str | None = Field(default=None, description="Unset: the remote's default branch.")
+    language: str = Field(
+        default="english",
+        pattern=LANGUAGE,
+        description="A Postgres text-search configuration, or auto: of each document.",
+    )
     web_url: PageUrl | None = Field(
         default=None, description="Address of the repository's pages, for links in citations."
     )
-    credentials: Credentials | None = None
-    scopes: ScopeRules = ScopeRules()
+    credentials: Credentials | None = Field(default=None, description="Where its token is kept.")
+    scopes: ScopeRules = Field(default=ScopeRules(), description="Which files belong to what.")
     scrub: bool = Field(default=True, description="Whether secrets are replaced by marks.")
-    sessions: tuple[SessionSource, ...] = ()
+    sessions: tuple[SessionSource, ...] = Field(default=(), description="Where its logs are.")
     overdue_after_hours: float | None = Field(
         default=None, gt=0, le=100_000, description="As the setting, for this project."
     )
@@ -224,23 +204,55 @@ class Project(Checked):
 class Settings(Checked):
     """The installation's settings; each can be set by `CONCORDANCE_<NAME>`."""
 
-    home: Path = Field(description="State directory: repositories, Prefect's files, embedded data.")
-    projects_file: Path = Field(default=Path("projects.toml"))
+    home: Path = Field(
+        description="State directory: repositories, Prefect's files, the embedded database; "
+        "not set: the user's own, as ~/.local/state/concordance on Linux."
+    )
+    projects_file: Path = Field(
+        default=Path("projects.toml"), description="Where projects are listed; a variable only."
+    )
     database_url: SecretStr | None = Field(
         default=None, description="PostgreSQL 16+ with pgvector 0.8+; unset: the embedded server."
     )
-    database_pool: int = Field(default=10, ge=1, le=200)
-    tenant: Slug = "default"
-    embedding_model: str = Field(default="local/all-minilm-l6-v2", pattern=r"^[a-z0-9]+/\S+$")
-    ollama_url: PageUrl = "http://127.0.0.1:11434"
-    embedding_timeout_seconds: float = Field(default=120.0, gt=0, le=3_600)
+    database_pool: int = Field(
+        default=10, ge=1, le=200, description="Most pooled connections of one process."
+    )
+    tenant: Slug = Field(
+        default="default", description="A label on every row; a search sees rows of its own."
+    )
+    embedding_model: str = Field(
+        default="local/all-minilm-l6-v2",
+        pattern=r"^[a-z0-9]+/\S+$",
+        description="Provider and model: local/all-minilm-l6-v2 or ollama/NAME.",
+    )
+    ollama_url: PageUrls = Field(
+        default="http://127.0.0.1:11434",
+        description="Address of Ollama, or of several servers with commas between them.",
+    )
+    embedding_timeout_seconds: float = Field(
+        default=120.0, gt=0, le=3_600, description="For one request that embeds passages."
+    )
     embedding_attempts: int = Field(
         default=5, ge=1, le=100, description="Runs in which a refused text is tried again."
     )
-    allowed_schemes: tuple[str, ...] = ("https", "ssh")
-    git_timeout_seconds: float = Field(default=600.0, gt=0, le=86_400)
-    max_file_bytes: int = Field(default=16 * 1024 * 1024, ge=1_024)
-    max_files: int = Field(default=200_000, ge=1)
+    embedding_concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000,
+        description="How many workers, of all processes, send passages to a provider at a time.",
+    )
+    allowed_schemes: tuple[str, ...] = Field(
+        default=("https", "ssh"), description="Schemes of addresses that git may use."
+    )
+    git_timeout_seconds: float = Field(
+        default=600.0, gt=0, le=86_400, description="For one call to a remote."
+    )
+    max_file_bytes: int = Field(
+        default=16 * 1024 * 1024, ge=1_024, description="Larger files are skipped, with a reason."
+    )
+    max_files: int = Field(
+        default=200_000, ge=1, description="A project whose tree has more files fails."
+    )
     max_text_bytes: int = Field(
         default=1 << 30, ge=1_024, description="Of all files of a project that are indexed."
     )
@@ -250,7 +262,9 @@ class Settings(Checked):
     git_memory_bytes: int = Field(
         default=2 << 30, ge=64 << 20, description="What each process of git may hold in memory."
     )
-    max_parallel_projects: int = Field(default=4, ge=1, le=64)
+    max_parallel_projects: int = Field(
+        default=4, ge=1, le=64, description="Projects that one reindex runs at a time."
+    )
     project_lock_seconds: float = Field(
         default=600.0, ge=0, description="How long a second run waits for the first, per project."
     )
@@ -259,7 +273,9 @@ class Settings(Checked):
         pattern=r"^[a-z0-9]+/\S.*$",
         description="local/DIRECTORY (an ONNX cross-encoder) or cohere/MODEL; unset: none.",
     )
-    reranker_url: PageUrl = "https://api.cohere.com"
+    reranker_url: PageUrl = Field(
+        default="https://api.cohere.com", description="Address of that API."
+    )
     reranker_key: SecretStr | None = Field(default=None, description="The key of that API.")
     reranker_secret_block: str | None = Field(
         default=None, description="Prefect Secret block that holds the key, for flows and tasks."
@@ -291,12 +307,26 @@ class Settings(Checked):
         default=16, ge=1, le=200, description="Requests answered at once; the next are refused."
     )
 
+    @property
+    def ollama_urls(self) -> tuple[str, ...]:
+        """The addresses of `ollama_url`."""
+        return tuple(self.ollama_url.split(","))
+
 
 class LoginSource(Checked):
     """Where the database URL of a login is kept; never the URL itself."""
 
-    env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$")
-    secret_block: str | None = Field(default=None, min_length=1, max_length=200)
+    env: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$",
+        description="The variable that holds it.",
+    )
+    secret_block: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="The Prefect Secret block that does.",
+    )
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -308,10 +338,11 @@ class LoginSource(Checked):
 class HttpKey(Checked):
     """A key of the HTTP interface, known by its hash, and the login that it asks by."""
 
-    name: Slug
+    name: Slug = Field(description="Whose it is, as logs tell it.")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of the key, in hexadecimal.")
-    login: LoginSource
+    login: LoginSource = Field(description="Where the database URL of its login is kept.")
     reindex: bool = Field(default=False, description="Whether it may start runs.")
+    metrics: bool = Field(default=False, description="Whether it may read /metrics.")
 
 
 class Configuration(Checked):

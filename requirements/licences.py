@@ -35,7 +35,7 @@ OTHERS = "## Needed on other systems alone"
 PERMISSIVE = frozenset(
     {
         *("0BSD", "Apache-2.0", "Artistic-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0"),
-        *("CNRI-Python", "ISC", "MIT", "MIT-0", "PSF-2.0", "Public-Domain", "Zlib"),
+        *("CNRI-Python", "ISC", "MIT", "MIT-0", "MIT-CMU", "PSF-2.0", "Public-Domain", "Zlib"),
     }
 )
 # As packages wrote them before there was one way to.

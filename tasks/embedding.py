@@ -59,6 +59,8 @@ def fill_vectors(
         done.refused,
         done.pending,
     )
+    for trouble in done.troubles:
+        get_run_logger().warning("left out while the others embed: %s", trouble)
     return done
 
 
@@ -73,4 +75,8 @@ def fill_vectors(
 )
 def prepare_space() -> str:
     """Ask the provider for its vector space, before anything is fetched."""
-    return shared_index().prepare_space()
+    index = shared_index()
+    name = index.prepare_space()
+    for trouble in index.provider_servers()[1]:
+        get_run_logger().warning("left out while the others embed: %s", trouble)
+    return name

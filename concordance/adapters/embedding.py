@@ -42,6 +42,8 @@ class Embedder(Protocol):
     name: str
     model: str
     """Provider and model, as a space is stored: under one name, however settings write it."""
+    parallel: int
+    """Requests for passages that one call has under way at the most."""
 
     def space(self, *, anew: bool = False) -> VectorSpace:
         """Ask the provider once which space its vectors are in, and remember the answer.
@@ -83,6 +85,9 @@ class Embedder(Protocol):
             TextRefused: The model can't take this text.
             BadEmbedding: The answer was no usable vector.
         """
+
+    def troubles(self) -> tuple[str, ...]:
+        """What fails of the provider while the rest of it works, in its own words."""
 
     def close(self) -> None:
         """Give back connections and memory; the embedder can't be used any more."""
@@ -148,10 +153,13 @@ def _open_local(model: str, settings: Settings) -> Embedder:  # noqa: ARG001 - s
 
 def _open_ollama(model: str, settings: Settings) -> Embedder:
     from concordance.adapters.ollama import OllamaEmbedder  # noqa: PLC0415
+    from concordance.adapters.ollama_hosts import OllamaHosts  # noqa: PLC0415
 
-    return OllamaEmbedder(
-        model, url=settings.ollama_url, timeout_seconds=settings.embedding_timeout_seconds
-    )
+    seconds = settings.embedding_timeout_seconds
+    hosts = [
+        OllamaEmbedder(model, url=url, timeout_seconds=seconds) for url in settings.ollama_urls
+    ]
+    return hosts[0] if len(hosts) == 1 else OllamaHosts(hosts)
 
 
 _OPENERS: dict[str, Callable[[str, Settings], Embedder]] = {

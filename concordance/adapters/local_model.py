@@ -122,6 +122,7 @@ class LocalEmbedder:
         vocabulary_file: PinnedFile = VOCABULARY_FILE,
     ) -> None:
         self.name = self.model = f"local/{MODEL}"
+        self.parallel = 1
         self._files = (model_file, vocabulary_file)
         self._lock = threading.Lock()
         self._done = threading.Condition()
@@ -186,6 +187,10 @@ class LocalEmbedder:
             with self._done:
                 self._asked -= 1
                 self._done.notify_all()
+
+    def troubles(self) -> tuple[str, ...]:
+        """None: it works whole or not at all."""
+        return ()
 
     def close(self) -> None:
         """Let go of the model; work that has not begun is dropped, a question is waited for."""

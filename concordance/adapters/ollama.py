@@ -79,7 +79,8 @@ class OllamaEmbedder:
         self.name = f"ollama/{model}"
         self._model = canonical_name(model)
         self.model = f"ollama/{self._model}"
-        self._url = url
+        self.parallel = 1
+        self.url = url
         self._seconds = timeout_seconds
         self._client = open_client(url, timeout_seconds)
         self._lock = threading.Lock()
@@ -113,7 +114,14 @@ class OllamaEmbedder:
             ModelChanged: Another model has the name now; no vector of either is given.
             BadEmbedding: Even a harmless text gets no usable vector.
         """
-        space = self.space()
+        return self.embed_in(self.space(), texts)
+
+    def embed_in(self, space: VectorSpace, texts: Sequence[str]) -> list[Vector | TextFailure]:
+        """The same, in a space that is known: what the server gives of another one is dropped.
+
+        Raises:
+            ProviderError: See `embed_documents`.
+        """
         places = [place for place, text in enumerate(texts) if text.strip()]
         readable = [encodable(texts[place]) for place in places]
         found: list[Vector | TextFailure] = []
@@ -167,6 +175,10 @@ class OllamaEmbedder:
                 raise TextRefused(doubt.reason) from doubt
             raise doubt.error from doubt
 
+    def troubles(self) -> tuple[str, ...]:
+        """None: where its one server fails, nothing works."""
+        return ()
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()  # type: ignore[no-untyped-call]
@@ -211,7 +223,7 @@ class OllamaEmbedder:
         if space is None or self._digest() == space.digest:
             return
         # Not under its lock, which another thread may hold for as long as the server takes.
-        if self._space is space:
+        if self._space == space:
             self._space = None
         raise ModelChanged(f"{self.name} means another model than a moment ago")
 
@@ -225,7 +237,7 @@ class OllamaEmbedder:
             error = self._sorted(failure)
             if isinstance(error, ModelMissing):
                 raise ProviderRefused(
-                    f"there is no Ollama server at {self._url}", hint="Check ollama_url"
+                    f"there is no Ollama server at {self.url}", hint="Check ollama_url"
                 ) from failure
             raise (error.error if isinstance(error, Doubt) else error) from failure
         for model in models:
@@ -245,7 +257,7 @@ class OllamaEmbedder:
         # A server in between may choose another model; its vectors mean something else.
         if answer.model and _folded(answer.model) != _folded(self._model):
             reason = f"the answer is of the model {provider_words(answer.model)!r}"
-            raise Doubt(BadEmbedding(f"Ollama at {self._url}: {reason}"), reason)
+            raise Doubt(BadEmbedding(f"Ollama at {self.url}: {reason}"), reason)
         try:
             return check_vectors(answer.embeddings, expected=len(inputs), dimensions=dimensions)
         except BadEmbedding as error:
@@ -272,13 +284,13 @@ class OllamaEmbedder:
         return within_deadline(seconds + GRACE_SECONDS, asked)
 
     def _sorted(self, failure: Exception) -> ProviderError | Doubt:
-        return sort_failure(failure, f"Ollama at {self._url}", self._missing)
+        return sort_failure(failure, f"Ollama at {self.url}", self._missing)
 
     def _missing(self, words: str | None = None) -> ModelMissing:
         model = self.name.removeprefix("ollama/")
         said = f": {words}" if words else ""
         return ModelMissing(
-            f"Ollama at {self._url} has no model {model!r}{said}",
+            f"Ollama at {self.url} has no model {model!r}{said}",
             hint=f"Get it: ollama pull {model}",
         )
 

@@ -12,7 +12,9 @@ from concordance.cli import (
     demo,
     doctor,
     http,
+    mcp,
     measuring,
+    metrics,
     projects,
     purging,
     questions,
@@ -36,6 +38,8 @@ for part in (
     purging.app,
     statistics.app,
     http.app,
+    mcp.app,
+    metrics.app,
     doctor.app,
     demo.app,
 ):

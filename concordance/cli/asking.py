@@ -10,7 +10,13 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from concordance.adapters.environment import process_environment, read_configuration
-from concordance.cli.printing import print_answer, print_coverage, print_explanation, print_json
+from concordance.cli.printing import (
+    print_answer,
+    print_cited,
+    print_coverage,
+    print_explanation,
+    print_json,
+)
 from concordance.cli.running import Json
 from concordance.errors import BadRequest
 from concordance.index import Index
@@ -127,6 +133,26 @@ def explain(project: str, path: str, *, json: Json = False) -> int:
     else:
         print_explanation(OUT, explanation)
     return 0 if explanation.in_index else 1
+
+
+@app.command
+def cite(
+    citation: str,
+    *,
+    around: Annotated[
+        int | None,
+        Parameter(help="Lines before and after, 5 by default; of a session turns, 1 by default."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Show the lines or the turn that a citation names, with what is around them, as stored."""
+    with _open() as index:
+        cited = index.read_citation(citation, around=around)
+    if json:
+        print_json(cited)
+    else:
+        print_cited(OUT, cited)
+    return 0
 
 
 def _with_zone(moment: datetime | None) -> datetime | None:

@@ -175,12 +175,21 @@ def _embedding(settings: Settings) -> tuple[Finding, Model | None]:
         model = Model(embedder.model)
         try:
             space = embedder.space()
+            troubles = embedder.troubles()
         finally:
             embedder.close()
     except ConcordanceError as error:
         return Finding("embedding", good=False, found=error.message, mend=error.hint), model
     found = f"{space.provider}/{space.model}, {space.dimensions} wide, {space.digest[:12]}"
-    return Finding("embedding", good=True, found=found), Model(embedder.model, space.fingerprint)
+    if embedder.parallel > 1:
+        found += f", on {embedder.parallel - len(troubles)} of {embedder.parallel} servers"
+    told = Finding(
+        "embedding",
+        good=not troubles,
+        found="; ".join([found, *troubles]),
+        mend="mend that server, or take it out of ollama_url" if troubles else None,
+    )
+    return told, Model(embedder.model, space.fingerprint)
 
 
 def _prefect(settings: Settings, environ: dict[str, str]) -> Finding:

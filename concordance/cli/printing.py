@@ -31,6 +31,7 @@ from concordance.models import (
     ScopeCoverage,
     SessionOrigin,
 )
+from concordance.quoting import CitedText
 
 _STATE_STYLE = {
     CoverageState.COMPLETE: "green",
@@ -234,13 +235,14 @@ def _indented(text: Text) -> Padding:
 class _Quoted:
     """Text of a source, each line on the screen marked, so that none passes for one of ours."""
 
-    def __init__(self, text: str) -> None:
-        self._text = Text(text)
+    def __init__(self, text: str, style: str = "", *, before: str = "") -> None:
+        self._text = Text(text, style=style)
+        self._mark = f"{before}{_QUOTE.lstrip()}" if before else _QUOTE
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        narrower = options.update(width=max(1, options.max_width - len(_QUOTE)))
+        narrower = options.update(width=max(1, options.max_width - len(self._mark)))
         for line in console.render_lines(self._text, narrower, pad=False):
-            yield Segment(_QUOTE)
+            yield Segment(self._mark)
             yield from line
             yield Segment.line()
 
@@ -261,3 +263,16 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
             console.print(Text(f"  {name}: {in_a_line(value)}"))
     for detail in explanation.details:
         console.print(Text(f"  {in_a_line(detail)}"))
+
+
+def print_cited(console: Console, cited: CitedText) -> None:
+    """The lines with their numbers, or the turns with their speakers; what is cited is bold."""
+    console.print(Text(in_a_line(cited.citation), style="bold"), soft_wrap=True)
+    for part in cited.parts:
+        style = "bold" if part.cited else "dim"
+        if part.start_line is None:
+            console.print(Text(f"  {in_a_line(part.speaker or '')}", style="cyan"))
+            console.print(_Quoted(safe(part.content), style))
+            continue
+        for number, line in enumerate(part.content.split("\n"), part.start_line):
+            console.print(_Quoted(in_a_line(line), style, before=f"{number:>6} "))

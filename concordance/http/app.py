@@ -20,10 +20,13 @@ from concordance.errors import ConcordanceError, NothingIndexed, RequestRefused,
 from concordance.http import problems, samples
 from concordance.http.bodies import CoverageReport, Health, ReindexBody, SearchBody, StartedRun
 from concordance.http.callers import Caller, Callers
-from concordance.http.gate import Gate
+from concordance.http.gate import MCP, METRICS, Gate
+from concordance.http.metering import CONTENT_TYPE, Meter
 from concordance.http.pages import pages
 from concordance.http.problems import documented
+from concordance.http.tools import Tools
 from concordance.http.working import Work
+from concordance.metrics import index_metrics
 from concordance.models import Answer, Scope, SearchRequest
 from concordance.settings import Settings
 
@@ -45,6 +48,8 @@ _ALWAYS = (
     HTTPStatus.SERVICE_UNAVAILABLE,
     HTTPStatus.GATEWAY_TIMEOUT,
 )
+# What requests are counted by; whatever else is asked for counts together.
+_ROUTES = frozenset({"/", "/healthz", METRICS, MCP, "/v1/coverage", "/v1/reindex", "/v1/search"})
 _key = HTTPBearer(auto_error=False, description="A key of the keys file; see docs/http.md.")
 
 
@@ -61,9 +66,12 @@ def make_app(
     """
     work = Work(most=settings.http_max_requests, seconds=settings.http_request_seconds)
 
+    tools = Tools(work, version=version, need_keys=callers.need_keys)
+
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with tools.running():
+            yield
         await work.close()
         callers.close()
 
@@ -77,14 +85,17 @@ def make_app(
         redirect_slashes=False,
         lifespan=life,
     )
-    app.add_middleware(Gate, callers=callers, settings=settings)
+    meter = Meter(_ROUTES, work.at_work)
+    app.add_middleware(Gate, callers=callers, settings=settings, meter=meter)
     app.add_exception_handler(ConcordanceError, problems.of_ours)
     app.add_exception_handler(RequestValidationError, problems.of_shape)
     app.add_exception_handler(HTTPException, problems.of_http)
     app.add_exception_handler(Exception, problems.of_others)
-    app.include_router(_questions(work))
+    app.include_router(_questions(work, meter))
     app.include_router(_runs(work, start_reindex))
+    app.include_router(_metrics(work, meter))
     app.include_router(pages())
+    app.router.routes.append(tools.route)
 
     @app.get("/healthz", summary="Whether the process answers", responses=documented())
     async def health() -> Health:
@@ -94,7 +105,7 @@ def make_app(
     return app
 
 
-def _questions(work: Work) -> APIRouter:
+def _questions(work: Work, meter: Meter) -> APIRouter:
     router = APIRouter(prefix="/v1", dependencies=[Security(_key)])
 
     @router.post(
@@ -106,9 +117,13 @@ def _questions(work: Work) -> APIRouter:
     async def search(body: SearchBody, request: Request) -> Response:
         asked = _within(body, work.seconds)
         index = _caller(request).index
-        return Response(
-            await work.run(lambda: index.search(asked).model_dump_json()), media_type=JSON
-        )
+
+        def answered() -> str:
+            answer = index.search(asked)
+            meter.note(answer)
+            return answer.model_dump_json()
+
+        return Response(await work.run(answered), media_type=JSON)
 
     @router.get(
         "/coverage",
@@ -155,6 +170,20 @@ def _runs(work: Work, start_reindex: StartReindex) -> APIRouter:
             lambda: start_reindex(_slugs(caller, body.projects), body.scopes, body.full)
         )
         return Response(started.model_dump_json(), HTTPStatus.ACCEPTED, media_type=JSON)
+
+    return router
+
+
+def _metrics(work: Work, meter: Meter) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.get(METRICS)
+    async def metrics(request: Request) -> Response:
+        caller = _caller(request)
+        if not caller.may_measure:
+            raise RequestRefused(f"the key '{caller.name}' may not read metrics")
+        of_index = await work.run(lambda: index_metrics(caller.index))
+        return Response(meter.exposition() + of_index, media_type=CONTENT_TYPE)
 
     return router
 

@@ -26,6 +26,7 @@ class Caller:
     may_reindex: bool
     # By a key, and so by a login that reads one tenant.
     bound: bool
+    may_measure: bool = False
 
 
 class Callers:
@@ -79,7 +80,9 @@ def open_callers(
     """
     if not keys:
         index = Index.open(configuration, environment=environment)
-        return Callers({}, Caller("anybody", index, may_reindex=True, bound=False))
+        return Callers(
+            {}, Caller("anybody", index, may_reindex=True, bound=False, may_measure=True)
+        )
     opened: dict[str, Index] = {}
     try:
         keyed = {}
@@ -90,7 +93,11 @@ def open_callers(
             )
             opened[url.get_secret_value()] = index
             keyed[key.sha256] = Caller(
-                key.name, _of_one_tenant(key, index), key.reindex, bound=True
+                key.name,
+                _of_one_tenant(key, index),
+                key.reindex,
+                bound=True,
+                may_measure=key.metrics,
             )
     except BaseException:
         for index in opened.values():

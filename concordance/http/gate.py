@@ -16,10 +16,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from concordance.http.callers import Callers
 from concordance.http.loopback import is_here
+from concordance.http.metering import Meter
 from concordance.http.problems import LOG, problem
 from concordance.settings import Settings
 
-KEPT = "/v1/"
+MCP = "/mcp"
+METRICS = "/metrics"
+KEPT = ("/v1/", METRICS)
 _LONGEST_PATH = 200
 # The page has its own files and asks its own server; nothing else may be loaded or may frame it.
 _HEADERS = {
@@ -37,8 +40,9 @@ _HEADERS = {
 class Gate:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, callers: Callers, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, callers: Callers, settings: Settings, meter: Meter) -> None:
         self._app = app
+        self._meter = meter
         self._callers = callers
         self._most_bytes = settings.http_max_body_bytes
         self._seconds = settings.http_request_seconds
@@ -54,12 +58,14 @@ class Gate:
             await self._pass(scope, receive, logged)
         finally:
             caller = scope.get("state", {}).get("caller")
+            seconds = time.perf_counter() - began
+            self._meter.count(scope["path"], scope["method"], logged.status, seconds)
             LOG.info(
                 "%s %s %s %.1f ms %s",
                 scope["method"],
                 quote(scope["path"][:_LONGEST_PATH]),
                 logged.status,
-                (time.perf_counter() - began) * 1_000,
+                seconds * 1_000,
                 caller.name if caller is not None else "-",
             )
 
@@ -85,7 +91,7 @@ class Gate:
                 "This server has another name",
                 "Without keys, only localhost is answered",
             )
-        if not scope["path"].startswith(KEPT):
+        if not _is_kept(scope):
             return None
         caller = self._callers.find(headers.get("authorization"))
         if caller is None:
@@ -102,7 +108,7 @@ class Gate:
     async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The body, or the response to one that is too large or comes too slowly."""
         # What needs no key takes no body.
-        most = self._most_bytes if scope["path"].startswith(KEPT) else 0
+        most = self._most_bytes if _is_kept(scope) else 0
         stated = Headers(scope=scope).get("content-length", "")
         if stated.isdecimal() and int(stated) > most:
             return _too_large(most)
@@ -126,6 +132,11 @@ class Gate:
             )
 
 
+def _is_kept(scope: Scope) -> bool:
+    """Whether a key is needed, where there are keys."""
+    return scope["path"] == MCP or str(scope["path"]).startswith(KEPT)
+
+
 def _too_large(most: int) -> Response:
     return problem(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -141,7 +152,7 @@ class _Logged:
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self.status: int | str = "-"
-        self._kept = scope["path"].startswith(KEPT)
+        self._kept = _is_kept(scope)
         self._send = send
 
     async def __call__(self, message: Message) -> None:

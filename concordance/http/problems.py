@@ -152,25 +152,38 @@ def problem(  # noqa: PLR0913 - the fields of a problem
     headers: dict[str, str] | None = None,
 ) -> Response:
     """A problem as a response."""
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "type": f"urn:concordance:problem:{name}",
         "title": title,
         "status": status,
         "detail": detail,
     }
     if errors is not None:
-        told["errors"] = [fault.model_dump() for fault in errors]
-    return Response(json.dumps(told), status, headers=headers, media_type=MEDIA_TYPE)
+        body["errors"] = [fault.model_dump() for fault in errors]
+    return Response(json.dumps(body), status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def told(error: Exception) -> str:
+    """What a caller is told of an error of ours; what it is not told goes into the log."""
+    if isinstance(error, ConcordanceError) and _kind(error).told:
+        return error.message
+    LOG.error("%s: %s", type(error).__name__, error)
+    return _IN_LOG
+
+
+def told_in_words(error: ConcordanceError) -> str:
+    """The same with what kind of error it is, for callers who are shown no type."""
+    hint = f". {error.hint}" if isinstance(error, BadRequest) and error.hint else ""
+    return f"{_kind(error).title}: {told(error)}{hint}"
+
+
+def _kind(error: Exception) -> _Kind:
+    return next(_KINDS[base] for base in type(error).__mro__ if base in _KINDS)
 
 
 def of_ours(_: Request, error: Exception) -> Response:
     """An error of ours, by its type."""
-    kind = next(_KINDS[base] for base in type(error).__mro__ if base in _KINDS)
-    detail = _IN_LOG
-    if isinstance(error, ConcordanceError) and kind.told:
-        detail = error.message
-    else:
-        LOG.error("%s: %s", type(error).__name__, error)
+    kind, detail = _kind(error), told(error)
     after = {} if kind.retry_after is None else {"Retry-After": str(kind.retry_after)}
     return problem(kind.status, kind.name, kind.title, detail, headers=after)
 

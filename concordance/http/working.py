@@ -41,6 +41,10 @@ class Work:
         except TimeoutError:
             raise RequestTimeout(f"it was not done within {self.seconds:g} seconds") from None
 
+    def at_work(self) -> int:
+        """How many calls there are now."""
+        return self._busy
+
     async def close(self) -> None:
         """Wait for what is at work."""
         await asyncio.to_thread(self._threads.shutdown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, urlsplit
 
-from concordance.settings import SCP_STYLE
+from concordance.addresses import SCP_STYLE
 
 _GITEA_LIKE = ("codeberg.org", "gitea.com")
 _KNOWN_HOSTS = ("github.com", "gitlab.com", *_GITEA_LIKE)

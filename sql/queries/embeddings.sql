@@ -75,6 +75,16 @@ select nextval('embedding_workers')::integer as id
 -- name: lock_worker
 select pg_try_advisory_lock(%(class)s, %(worker)s) as got
 
+-- name: take_slot
+-- The first place that is free. Rows of a function are looked at one after another, so no second
+-- lock is taken.
+select slot from generate_series(%(first)s::integer, %(last)s::integer) as slot
+where pg_try_advisory_lock(%(class)s, slot)
+limit 1
+
+-- name: free_slot
+select pg_advisory_unlock(%(class)s, %(slot)s)
+
 -- name: settle
 -- Texts that got their vector elsewhere in the meantime: it is copied, not made again.
 insert into embeddings (model_id, chunk_id, tenant_id, project_id, scope, content_hash, embedding)
@@ -146,7 +156,7 @@ update embedding_backlog b
 set claimed_by = %(worker)s
 from candidate c
 where b.model_id = c.model_id and b.content_hash = c.content_hash
-returning b.content_hash, b.position
+returning b.content_hash, b.position, b.attempts
 
 -- name: texts
 select distinct on (k.content_hash) k.content_hash, case when k.titled then d.title end as title,

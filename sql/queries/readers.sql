@@ -1,6 +1,6 @@
 -- What a reader's login asks instead: the same names with the room before them, the same parameters
--- and columns. A reader has functions and no table; see sql/migrations/0009_readers.sql and
--- 0010_tenant_lexemes.sql.
+-- and columns. A reader has functions and no table; see sql/migrations/0009_readers.sql,
+-- 0010_tenant_lexemes.sql and 0012_reader_documents.sql.
 
 -- name: login
 -- Whether this login has a reader's functions and no table; and whether it has the tables, while
@@ -107,3 +107,17 @@ from concordance.reader_passages(%(chunks)s::bigint[])
 -- name: records_of_chunks
 select chunk_id, document_id, name, status, status_text, decided_on, newer, names, titles
 from concordance.reader_records(%(chunks)s::bigint[])
+
+-- name: citations_document
+select id, scope, status, reason, commit, chunks, chunks_with_vector, last_line
+from concordance.reader_document(%(slug)s, %(kind)s, %(name)s)
+
+-- name: citations_lines
+select chunk_id, start_line, start_char, end_char
+from concordance.reader_lines(%(slug)s, %(name)s, %(first)s::integer, %(last)s::integer,
+    %(around)s::integer, %(most)s::integer)
+
+-- name: citations_turns
+select chunk_id, turn, start_char, end_char
+from concordance.reader_turns(%(slug)s, %(name)s, %(event)s, %(around)s::integer,
+    %(most)s::integer)

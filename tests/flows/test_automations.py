@@ -15,7 +15,7 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.events.schemas.automations import AutomationCore
 from prefect.events.utilities import emit_event
-from prefect.states import Failed, Running
+from prefect.states import Failed, Pending, Running, Submitting
 
 from concordance.errors import SettingsError
 from concordance.indexing.overdue import overdue
@@ -33,7 +33,7 @@ from tests.unit.cli.test_printing import coverage
 FILE = Path(__file__).parents[2] / "deployments" / "automations.yaml"
 DESCRIBED = yaml.safe_load(FILE.read_text(encoding="utf-8"))["automations"]
 NAMES = [one["name"] for one in DESCRIBED]
-DIED, FAILED, OVERDUE, PROVIDER = NAMES
+DIED, NEVER_BEGAN, FAILED, OVERDUE, PROVIDER = NAMES
 PATIENCE = 60.0
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -47,8 +47,9 @@ def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 def automations(tmp_path: Path) -> Iterator[Path]:
     """The file, with the shortest silence that Prefect takes, and no automation afterwards."""
     found = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    assert found["automations"][0]["trigger"]["within"] == 120
-    found["automations"][0]["trigger"]["within"] = 10
+    for number, seconds in enumerate((120, 300)):
+        assert found["automations"][number]["trigger"]["within"] == seconds
+        found["automations"][number]["trigger"]["within"] = 10
     file = tmp_path / "automations.yaml"
     file.write_text(yaml.safe_dump(found), encoding="utf-8")
     yield file
@@ -158,6 +159,11 @@ def test_each_fires_and_a_dead_run_is_called_crashed(
     beat(ended)
     with get_client(sync_client=True) as client:
         client.set_flow_run_state(ended, Failed(message="as it should be told"), force=True)
+        # Two that workers took; one of them began, whether or not it sends a heartbeat.
+        taken, working = (client.create_flow_run(pretended, state=Pending()).id for _ in range(2))
+        for run in (taken, working):
+            client.set_flow_run_state(run, Submitting(), force=True)
+        client.set_flow_run_state(working, Running(), force=True)
     GitSource.make(tmp_path / "lamp", {"docs/a.md": "# Lamp\n\nIt speaks MQTT.\n"})
     shared.adopt_index(make_index(Project(slug="lamp", path=tmp_path / "lamp")))
     reindex()
@@ -170,10 +176,12 @@ def test_each_fires_and_a_dead_run_is_called_crashed(
     for _ in range(2):  # an hour later it is told again, and fires no second time
         backfill_vectors(return_state=True)
     wait_for(lambda: state_of(dead) == "Crashed")
-    assert state_of(ended) == "Failed"
-    found = wait_for(lambda: (now := fired()) and len(now) >= 6 and now)
-    # Three scopes of one project, each once; the run that was found dead has failed as well.
-    assert named(found) == sorted([DIED, FAILED, FAILED, OVERDUE, OVERDUE, OVERDUE, PROVIDER])
+    wait_for(lambda: state_of(taken) == "Crashed")
+    assert [state_of(run) for run in (ended, working)] == ["Failed", "Running"]
+    found = wait_for(lambda: (now := fired()) and len(now) >= 9 and now)
+    # Three scopes of one project, each once; runs that were found dead have failed as well.
+    expected = [DIED, NEVER_BEGAN, PROVIDER, *([FAILED] * 3), *([OVERDUE] * 3)]
+    assert named(found) == sorted(expected)
 
 
 def test_a_scope_is_overdue_by_its_project_s_limit() -> None:

@@ -114,7 +114,7 @@ def passages_of(url: str, slug: str = "p") -> Rows:
         """
         select d.scope, d.kind, d.name, k.ordinal, k.heading_path, k.start_line, k.end_line,
                k.start_char, k.end_char, k.event_id, k.last_event_id, k.speaker, k.occurred_at,
-               k.preceding, k.titled, k.content, k.content_hash, d.commit, l.scope as lexical_scope,
+               k.titled, k.content, k.content_hash, d.commit, l.scope as lexical_scope,
                l.ordinal as lexical_ordinal, l.document_id = d.id as lexical_document,
                l.language, l.length, l.weights::text as weights,
                l.lexemes @@ quote_literal(w.place)::tsquery as placed,

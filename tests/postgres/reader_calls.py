@@ -49,6 +49,14 @@ CALLS: dict[str, LiteralString] = {
     "%(vector)s) c",
     "reader_passages": "select * from concordance.reader_passages(%(chunks)s)",
     "reader_records": "select * from concordance.reader_records(%(chunks)s)",
+    "reader_document": "select d.* from unnest(%(slugs)s::text[]) s, "
+    "concordance.reader_document(s, 'file', %(path)s) d",
+    "reader_document, of a session": "select d.* from unnest(%(slugs)s::text[]) s, "
+    "concordance.reader_document(s, 'session', %(session)s) d",
+    "reader_lines": "select l.* from unnest(%(slugs)s::text[]) s, "
+    "concordance.reader_lines(s, %(path)s, 1, 9, 5, 9) l",
+    "reader_turns": "select t.* from unnest(%(slugs)s::text[]) s, "
+    "concordance.reader_turns(s, %(session)s, %(session)s || '-0', 5, 9) t",
 }
 
 
@@ -71,6 +79,8 @@ def numbers(house: House, *tenants: str) -> dict[str, Any]:
         "models": ids("embedding_models"),
         "text": f"{MARK} tea kettle",
         "condition": f"{MARK} | tea",
+        "path": f"docs/{MARK}.md",
+        "session": MARK,
         "vector": "[" + ",".join(["1"] * 64) + "]",
     }
 

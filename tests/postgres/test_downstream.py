@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 import concordance
 from concordance import sharing
+from concordance.cli.asking import cite
 from concordance.errors import BadRequest, SettingsError, UnknownProject
 from concordance.settings import Project
 from tests.examples import example, examples
@@ -105,6 +107,29 @@ def test_each_plain_example_answers_with_a_reader_s_login(
         answered.append(capsys.readouterr().out)
     assert len(answered) == 3
     assert all(CITED in said for said in answered)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_citation_is_shown_by_the_command_with_a_reader_s_login(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cited = concordance.search("backup").hits[0].citation
+    assert cite(cited, around=0, json=True) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["citation"] == cited
+    assert "pg_restore" in shown["parts"][0]["content"]
+    assert cite(cited) == 0
+    assert re.search(r"\d+ > .*pg_restore", capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
+def test_each_retriever_s_example_answers_with_a_reader_s_login(
+    framework: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = example("downstream.md", "python", f"concordance.retrievers.{framework}")
+    exec(compile(block, "downstream.md", "exec"), {"__name__": "job"})  # noqa: S102
+    assert CITED in capsys.readouterr().out
 
 
 def test_importing_loads_nothing_and_a_call_is_loaded_by_its_name(desk: Desk) -> None:

@@ -116,10 +116,11 @@ def test_one_turn_that_the_model_cannot_take_is_given_up_after_bounded_tries_oll
     index = make_index(_with_logs(project, logs), embedding_attempts=2)
     reindex(index)
     said = covered(index, Scope.SESSION)
-    assert (said.chunks, said.chunks_with_vector, said.chunks_refused) == (12, 11, 1)
+    # Two turns are embedded with the bad one before them.
+    assert (said.chunks, said.chunks_with_vector, said.chunks_refused) == (12, 9, 3)
     second = fill(index)
     assert second is not None
-    assert (second.refused, second.given_up) == (1, 1)
+    assert (second.embedded, second.refused, second.given_up) == (2, 1, 1)
     provider.forget()
     third = fill(index)
     assert third is not None
@@ -130,6 +131,26 @@ def test_one_turn_that_the_model_cannot_take_is_given_up_after_bounded_tries_oll
     provider.rule = None
     fill(index)
     assert covered(index, Scope.SESSION).state is CoverageState.COMPLETE
+
+
+def test_a_failure_that_passes_leaves_no_vector_of_less_than_the_text(
+    make_index: IndexMaker, project: Project, logs: Path, provider: FakeOllama, database_url: str
+) -> None:
+    bad = "Let me look at the next part:"
+    turns = [event("s", n, bad if n == 2 else f"turn number {n}") for n in range(6)]
+    write_log(logs / "a.jsonl", turns)
+    provider.rule = lambda asked: (
+        Fault.nan_error() if any(bad in text for text in asked.inputs) else None
+    )
+    index = make_index(_with_logs(project, logs))
+    reindex(index)
+    provider.rule = None
+    fill(index)
+    assert covered(index, Scope.SESSION).state is CoverageState.COMPLETE
+    by_steps = passages_of(database_url)
+    index.forget("p")
+    reindex(index)
+    assert passages_of(database_url) == by_steps
 
 
 def test_a_provider_that_dies_in_the_middle_keeps_what_it_gave(

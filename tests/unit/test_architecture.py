@@ -18,6 +18,7 @@ from tests.our_modules import (
 
 PURE = ("concordance.text", "concordance.sessions", "concordance.indexing", "concordance.ranking")
 SHARED = (
+    "concordance.addresses",
     "concordance.models",
     "concordance.errors",
     "concordance.settings",
@@ -75,17 +76,24 @@ def test_sql_imports_the_standard_library_alone() -> None:
 
 
 def test_steps_and_front_door_know_nothing_of_who_calls_them() -> None:
-    above = ("concordance.cli", "concordance.http", "flows", "tasks")
+    outer = ("concordance.cli", "concordance.http", "concordance.mcp", "concordance.retrievers")
+    above = (*outer, "flows", "tasks")
     steps = [m for m in inside("concordance") if m not in inside("concordance.cli", *above)]
     wrong = [f.where for module in steps for f in imports(module) if f.within(*above)]
     assert wrong == []
 
 
-def test_http_is_handed_what_it_needs_of_prefect() -> None:
+def test_http_and_mcp_are_handed_what_they_need_of_prefect() -> None:
     above = ("concordance.cli", "flows", "tasks")
-    room = inside("concordance.http")
+    room = inside("concordance.http", "concordance.mcp", "concordance.retrievers")
     assert room
     assert [f.where for m in room for f in imports(m) if f.within(*above)] == []
+
+
+def test_mcp_is_handed_its_index_and_its_limits() -> None:
+    room = inside("concordance.mcp")
+    assert room
+    assert [f.where for m in room for f in imports(m) if f.within("concordance.http")] == []
 
 
 def test_the_framework_of_http_stays_in_its_room() -> None:
@@ -95,8 +103,23 @@ def test_the_framework_of_http_stays_in_its_room() -> None:
     assert [m.file for m in users if m not in inside("concordance.http")] == []
 
 
+def test_the_library_of_mcp_stays_in_the_rooms_that_serve_it() -> None:
+    users = {m for m in modules() for f in imports(m) if f.within("mcp", "mcp_types")}
+    assert {m.file for m in users} == {
+        "concordance/http/tools.py",
+        "concordance/mcp/server.py",
+        "concordance/mcp/stdio.py",
+    }
+
+
+def test_each_other_framework_stays_in_the_module_of_its_retriever() -> None:
+    for name, library in (("langchain", "langchain_core"), ("llamaindex", "llama_index")):
+        users = {m.file for m in modules() for f in imports(m) if f.within(library)}
+        assert users == {f"concordance/retrievers/{name}.py"}
+
+
 def test_tasks_do_not_import_flows_nor_the_command_line() -> None:
-    above = ("flows", "concordance.cli", "concordance.http")
+    above = ("flows", "concordance.cli", "concordance.http", "concordance.mcp")
     wrong = [f.where for m in inside("tasks") for f in imports(m) if f.within(*above)]
     assert wrong == []
 
@@ -190,12 +213,17 @@ def test_sql_stands_in_sql_files() -> None:
 # --- failures --------------------------------------------------------------------------------
 
 
-def test_one_flow_and_one_boundary_take_any_failure() -> None:
-    """The boundary is that to readers of other packages, which may raise anything."""
+def test_one_flow_and_two_boundaries_take_any_failure() -> None:
+    """One is that to readers of other packages, which may raise anything; one to a library that
+    would send what any failure says."""
     users = [
         module.file for module in modules() for _, names in handlers(module) if "Exception" in names
     ]
-    assert sorted(users) == ["concordance/sessions/registry.py", "flows/reindex_project.py"]
+    assert sorted(users) == [
+        "concordance/mcp/server.py",
+        "concordance/sessions/registry.py",
+        "flows/reindex_project.py",
+    ]
 
 
 def test_what_ends_a_program_is_raised_again() -> None:

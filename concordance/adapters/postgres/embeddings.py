@@ -55,10 +55,11 @@ class StoredSpace:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A text that a worker has taken from the backlog."""
+    """A text that a worker has taken from the backlog, and in how many runs it was refused."""
 
     content_hash: bytes
     position: int = 0
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

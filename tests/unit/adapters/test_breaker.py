@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from concordance.adapters.breaker import LONGEST_PAUSE, PAUSES, Breaker
 from concordance.errors import (
     ModelMissing,
     ProviderBusy,
@@ -14,7 +15,6 @@ from concordance.errors import (
     ProviderUnavailable,
     Retryable,
 )
-from concordance.resources import LONGEST_PAUSE, PAUSES, Breaker
 from tasks.retrying import DELAYS, JITTER
 
 DOWN = ProviderUnavailable("503")
