@@ -26,7 +26,7 @@ check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/unit/test_architecture.py
+	$(BIN)/python -m pytest tests/unit/test_architecture.py tests/unit/test_importing.py
 
 # Against a folder of advisories that CONCORDANCE_ADVISORIES names; without one, nothing is audited.
 audit: .venv/dev

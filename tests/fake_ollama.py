@@ -1,7 +1,8 @@
 """An Ollama server for tests: the documented API over real sockets, with faults on demand.
 
 What belongs here: /api/version, /api/tags, /api/show and /api/embed as Ollama documents them, and
-the ways in which a server can fail. What a test expects of a client belongs in the test.
+how a fault is done. Which faults there are stands in `fake_ollama_faults`; what a test expects of a
+client belongs in the test.
 
     with FakeOllama() as fake:
         fake.queue.append(Fault.status(503))          # the next embed request
@@ -16,18 +17,17 @@ import re
 import socket
 import struct
 import threading
-import time
-import zlib
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-Vectors = list[list[float]]
+from tests.fake_ollama_faults import Fault
 
 HEX_RUN = re.compile(r"[0-9a-fA-F]{16,}")
 PLACES_PER_WORD = 8
+DROP_SECONDS = 0.02
 
 
 def token_count(text: str) -> int:
@@ -73,103 +73,6 @@ class Asked:
     inputs: tuple[str, ...]
     body: Mapping[str, Any]
     headers: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One way to answer wrongly; the class methods name those that are seen in the wild."""
-
-    code: int = 200
-    error: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-    seconds: float = 0.0
-    trickle: bool = False
-    reset: bool = False
-    cut: bool = False
-    endless: bool = False
-    dripping_head: bool = False
-    model: str | None = None
-    change: Callable[[Vectors], Vectors] | None = None
-
-    @classmethod
-    def status(cls, code: int, error: str = "it went wrong", **headers: str) -> Fault:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return cls(code=code, error=error, headers=named)
-
-    @classmethod
-    def busy(cls, retry_after: str | None = None) -> Fault:
-        headers = {} if retry_after is None else {"Retry-After": retry_after}
-        return cls(code=429, error="too many requests", headers=headers)
-
-    @classmethod
-    def nan_error(cls) -> Fault:
-        return cls.status(500, "failed to encode response: json: unsupported value: NaN")
-
-    @classmethod
-    def fewer(cls) -> Fault:
-        return cls(change=lambda vectors: vectors[:-1])
-
-    @classmethod
-    def more(cls) -> Fault:
-        return cls(change=lambda vectors: [*vectors, vectors[0]])
-
-    @classmethod
-    def of_another_model(cls, name: str) -> Fault:
-        """Say that another model gave the vectors."""
-        return cls(model=name)
-
-    @classmethod
-    def without_end(cls) -> Fault:
-        """Answer with ever more numbers, until the other side hangs up."""
-        return cls(endless=True)
-
-    @classmethod
-    def compressed(cls, megabytes: int) -> Fault:
-        """Answer with few bytes that stand for many."""
-        coder = zlib.compressobj(wbits=31)
-        body = b"".join(coder.compress(b" " * (1 << 20)) for _ in range(megabytes)) + coder.flush()
-        return cls(body=body, headers={"Content-Encoding": "gzip"})
-
-    @classmethod
-    def head_without_end(cls) -> Fault:
-        """Send a head byte by byte, each soon after the last one."""
-        return cls(dripping_head=True)
-
-    @classmethod
-    def narrower(cls) -> Fault:
-        return cls(change=lambda vectors: [vector[:-1] for vector in vectors])
-
-    @classmethod
-    def zeros(cls) -> Fault:
-        return cls(change=lambda vectors: [[0.0] * len(vector) for vector in vectors])
-
-    @classmethod
-    def nans(cls) -> Fault:
-        return cls(change=lambda vectors: [[float("nan")] * len(vector) for vector in vectors])
-
-    @classmethod
-    def slow(cls, seconds: float) -> Fault:
-        """Wait, then answer rightly."""
-        return cls(seconds=seconds)
-
-    @classmethod
-    def trickling(cls, seconds: float) -> Fault:
-        """Answer byte by byte over that time, so that no single read is long."""
-        return cls(seconds=seconds, trickle=True)
-
-    @classmethod
-    def connection_reset(cls) -> Fault:
-        return cls(reset=True)
-
-    @classmethod
-    def cut_off(cls) -> Fault:
-        """Send half an answer and close."""
-        return cls(cut=True)
-
-    @classmethod
-    def garbage(cls, body: bytes = b"<html>Welcome to the guest network</html>") -> Fault:
-        return cls(body=body)
 
 
 class FakeOllama:
@@ -362,8 +265,10 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.change and status == 200:
             answer = {**answer, "embeddings": fault.change(answer["embeddings"])}
         content = fault.body if fault.body is not None else json.dumps(answer).encode()
-        if fault.cut or fault.trickle:
-            self._send_partly(content, fault)
+        if fault.cut:
+            self._send_half(content)
+        elif fault.trickle:
+            self._trickle(content, fault)
         else:
             code = status if fault.code == 200 else fault.code
             self._send_bytes(code, content, {"Content-Type": "application/json", **fault.headers})
@@ -404,16 +309,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def _send_partly(self, content: bytes, fault: Fault) -> None:
+    def _send_half(self, content: bytes) -> None:
         self.close_connection = True
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        end = time.monotonic() + fault.seconds
-        for place in range(len(content) // 2):
-            self.wfile.write(content[place : place + 1])
-            if fault.trickle and time.monotonic() < end:
-                self.server.fake.pause(fault.seconds / 50)
+        self.wfile.write(content[: len(content) // 2])
+
+    def _trickle(self, content: bytes, fault: Fault) -> None:
+        """Spaces before the content, which mean nothing, and then it."""
+        drops = max(1, round(fault.seconds / DROP_SECONDS))
+        self.send_response(200)
+        self.send_header("Content-Length", str(drops + len(content)))
+        self.end_headers()
+        for _ in range(drops):
+            self.wfile.write(b" ")
+            self.server.fake.pause(DROP_SECONDS)
+        self.wfile.write(content)
 
     def _never_end(self, fault: Fault) -> None:
         self.close_connection = True

@@ -137,9 +137,11 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 
         acceptor = threading.Thread(target=accept)
         acceptor.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/r.git"
-        listener.shutdown(socket.SHUT_RDWR)
-        acceptor.join()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/r.git"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            acceptor.join()
         for thread in threads:
             thread.join()
 

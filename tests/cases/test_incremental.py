@@ -17,7 +17,8 @@ from concordance.indexing.vector_space import passage_text
 from concordance.models import CoverageState, Scope
 from concordance.settings import Project, ScopeRules, SessionSource
 from tests.conftest import IndexMaker
-from tests.fake_ollama import FakeOllama, Fault
+from tests.fake_ollama import FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import (
     ask,
     better_than_the_truth,

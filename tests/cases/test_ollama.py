@@ -12,7 +12,8 @@ from concordance.errors import ModelMissing
 from concordance.models import CoverageState, Scope
 from concordance.settings import Project, SessionSource
 from tests.conftest import IndexMaker
-from tests.fake_ollama import FakeModel, FakeOllama, Fault
+from tests.fake_ollama import FakeModel, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import ask, covered, fill, needs, passages_of, reindex
 from tests.postgres.library import search
 from tests.sources import GitSource, event, write_log

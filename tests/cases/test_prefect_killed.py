@@ -16,7 +16,8 @@ import pytest
 
 from tests.acceptance.conftest import Person
 from tests.acceptance.test_serve import ask, deployment
-from tests.fake_ollama import Asked, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.sources import GitSource
 
 PATIENCE = 120
@@ -105,7 +106,7 @@ def test_a_run_that_is_killed_holds_up_no_later_one_pre_4(desk: Desk) -> None:
     def stalls(asked: Asked) -> Fault | None:
         nonlocal sent
         sent += sum("Text of part" in text for text in asked.inputs)
-        return Fault.slow(60) if sent > 100 else None
+        return Fault.hanging() if sent > 100 else None
 
     desk.provider.rule = stalls
     first = desk.start()
@@ -117,11 +118,9 @@ def test_a_run_that_is_killed_holds_up_no_later_one_pre_4(desk: Desk) -> None:
     said = desk.coverage()
     assert said["state"] != "complete", "what was cut off is not shown as complete"
     assert said["chunks_with_vector"] < 300
-    begun = time.monotonic()
     desk.provider.rule = None
     second = desk.start()
     eventually(lambda: desk.run(second)["state_type"] in ENDED, "the second run never ended")
-    assert time.monotonic() - begun < PATIENCE
     assert desk.run(second)["state_name"] == "Completed", desk.run(second)["state"]
     said = desk.coverage()
     assert (said["state"], said["chunks"]) == ("complete", said["chunks_with_vector"])

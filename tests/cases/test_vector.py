@@ -20,7 +20,8 @@ from concordance.index import Index
 from concordance.models import POOL, CoverageState, SearchRequest
 from concordance.settings import Project
 from tests.conftest import IndexMaker
-from tests.fake_ollama import FakeModel, FakeOllama, Fault
+from tests.fake_ollama import FakeModel, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import covered, fill, reindex
 from tests.postgres.library import search
 from tests.postgres.rows import NOW, Shelf, space, vector_of

@@ -17,7 +17,8 @@ from flows.reindex import reindex
 from flows.reindex_project import reindex_project
 from tasks import embedding, indexing, retrying, shared
 from tests.conftest import IndexMaker
-from tests.fake_ollama import FakeOllama, Fault
+from tests.fake_ollama import FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.sources import GitSource, event, write_log
 
 DOC = "# Guide\n\nRetry the clone with exponential backoff.\n"

@@ -7,10 +7,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from concordance.index import Index
-from tests.http.serving import Runs, Shared, keyed, serving
+from tests.http.serving import Runs, Shared, client, keyed, serving
 from tests.postgres.house import NEIGHBOUR, READER, House, open_house
 
 READS, OTHER = "key-of-reports", "key-of-vault"
@@ -69,3 +70,9 @@ def site(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Site:
         folder = tmp_path_factory.mktemp("http")
         _kept.site = _kept.stack.enter_context(open_site(server_url, folder))
     return _kept.site
+
+
+@pytest.fixture
+def reader(site: Site) -> Iterator[httpx.Client]:
+    with client(site.address, READS) as opened:
+        yield opened

@@ -21,6 +21,7 @@ from concordance.models import Scope
 from concordance.settings import Settings
 
 VERSION = "0.0.1"
+PROBLEM = "application/problem+json"
 
 
 @dataclass
@@ -73,3 +74,11 @@ def serving(callers: Callers, settings: Settings, start_reindex: StartReindex) -
 def client(address: str, key: str | None = None, **more: Any) -> httpx.Client:
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
     return httpx.Client(base_url=address, headers=headers, timeout=30, trust_env=False, **more)
+
+
+def problem_of(response: httpx.Response) -> tuple[int, str]:
+    assert response.headers["content-type"] == PROBLEM, response.text
+    body = response.json()
+    assert body["status"] == response.status_code
+    assert "Traceback" not in response.text
+    return response.status_code, str(body["type"]).removeprefix("urn:concordance:problem:")

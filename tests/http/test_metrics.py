@@ -19,7 +19,7 @@ from concordance.http.metering import CONTENT_TYPE
 from concordance.index import Index
 from concordance.metrics import index_metrics
 from concordance.models import CoverageState, Scope
-from tests.fake_ollama import Fault
+from tests.fake_ollama_faults import Fault
 from tests.http.conftest import READS, Site
 from tests.http.serving import Runs, Shared, client, keyed, serving
 from tests.postgres.house import MARK

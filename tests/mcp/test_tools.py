@@ -15,7 +15,7 @@ from concordance.mcp.rendering import QUOTED
 from concordance.mcp.tools import TOOLS
 from concordance.models import FileOrigin, SearchRequest, SessionOrigin
 from tests.examples import DOCS, example, examples
-from tests.fake_ollama import Fault
+from tests.fake_ollama_faults import Fault
 from tests.http.conftest import OTHER, READS, Site
 from tests.http.serving import client as plain_client
 from tests.mcp.asking import TEA, ask, ask_over_http, failed, in_process, text_of

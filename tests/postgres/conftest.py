@@ -2,15 +2,22 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from concordance.adapters.embedded_binaries import prepare
 from concordance.adapters.postgres.database import Database
+from concordance.index import Index
+from concordance.settings import Project, SessionSource
+from tests.conftest import IndexMaker
+from tests.postgres.driver import reindex
 from tests.postgres.place import Place, copy_data, open_place
 from tests.postgres.rows import Shelf
+from tests.postgres.shop import FILES
+from tests.sources import GitSource
 
 
 @pytest.fixture
@@ -51,3 +58,42 @@ def place(new_place: Place, data_made_before: Path) -> Place:
     prepare(new_place.location, new_place.state)
     copy_data(data_made_before, new_place.location.data)
     return new_place
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Where a project's session logs lie."""
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def open_logs(make_index: IndexMaker, tmp_path: Path, logs: Path) -> Callable[..., Index]:
+    """Opens an index over a project with those logs; takes what a source of them may be given."""
+
+    def made(**source: Any) -> Index:
+        git = tmp_path / "source"
+        if not git.exists():
+            GitSource.make(git, {"README.md": "# Beacon\n\nText.\n"})
+        sources = (SessionSource(path=logs, **source),)
+        return make_index(Project(slug="p", path=git, sessions=sources))
+
+    return made
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> GitSource:
+    """The small shop."""
+    return GitSource.make(tmp_path / "source", FILES)
+
+
+@pytest.fixture
+def project(source: GitSource) -> Project:
+    return Project(slug="p", path=source.path)
+
+
+@pytest.fixture
+def index(make_index: IndexMaker, project: Project) -> Index:
+    """An index of the shop, up to date."""
+    made = make_index(project)
+    reindex(made)
+    return made

@@ -27,11 +27,6 @@ FILES: dict[str, str | bytes] = {
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return tmp_path / "logs"
-
-
-@pytest.fixture
 def index(make_index: IndexMaker, tmp_path: Path, logs: Path) -> Index:
     source = GitSource.make(tmp_path / "p", FILES)
     write_log(logs / "a.jsonl", [event("s#1", n, f"turn {n}") for n in range(3)])

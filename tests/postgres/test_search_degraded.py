@@ -20,7 +20,8 @@ from concordance.index import Index
 from concordance.models import Fusion, Scope
 from concordance.settings import Project
 from tests.conftest import IndexMaker
-from tests.fake_ollama import FakeOllama, Fault
+from tests.fake_ollama import FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import ask, reindex
 from tests.postgres.library import make_library, place, places, search, shared_index
 
@@ -74,16 +75,15 @@ def test_vectors_alone_are_an_error_when_the_provider_is_down_fus_5(
     assert not lexical.degraded, "the words were all that was asked for"
 
 
+@pytest.mark.timeout(60, func_only=True)
 def test_a_slow_provider_does_not_hold_up_the_words_fus_5(
     index: Index, provider: FakeOllama
 ) -> None:
-    provider.rule = lambda asked: Fault.slow(60)
+    provider.rule = lambda asked: Fault.hanging()
     answer = search(index, "kettle", deadline_seconds=1.0)
     assert "shop:docs/more/kettle.md" in places(answer)
     assert answer.degraded
     assert "did not answer" in (answer.degraded_reason or "")
-    # Generous: what matters is that it is not the provider's minute.
-    assert answer.milliseconds["total"] < 20_000
 
 
 def test_vectors_that_are_not_filled_in_yet_are_counted_fus_5(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from concordance import writing
 from concordance.adapters.embedded_postgres import EmbeddedPostgres
 from concordance.adapters.postgres import documents
-from concordance.adapters.postgres.database import WAIT_SECONDS, Database, create_database
+from concordance.adapters.postgres.database import Database, create_database
 from concordance.embedding import CLAIM_TEXTS
 from concordance.errors import DatabaseUnavailable
 from concordance.index import Index
@@ -152,16 +151,14 @@ def compare_with_fresh(site: Site) -> None:
     assert statistics_of(site.url)[0] == statistics_of(site.url, "fresh")[0]
 
 
-def test_a_server_that_is_away_is_waited_for_and_then_told_of(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.timeout(60, func_only=True)
+def test_a_server_that_is_away_is_waited_for_and_then_told_of(site: Site) -> None:
     reindex(site.index)
+    site.index._resources.database._pool.timeout = 600
     site.server.stop(force=True)
     # A search has a deadline, and nobody waits longer for it.
-    began = time.monotonic()
     with pytest.raises(DatabaseUnavailable, match="can't be reached"):
         site.index.search(SearchRequest(text="words", deadline_seconds=0.5))
-    assert time.monotonic() - began < WAIT_SECONDS / 2
     database = Database(make_conninfo(site.url, password="hunter2"), pool_size=1)
     with pytest.raises(DatabaseUnavailable) as told:
         database.open()

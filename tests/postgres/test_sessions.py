@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from concordance.index import Index
 from concordance.models import CoverageState, Scope
 from concordance.settings import Project, SessionSource
 from tests.conftest import IndexMaker
@@ -21,31 +20,7 @@ from tests.postgres.driver import (
     passages_of,
     reindex,
 )
-from tests.postgres.shop import FILES
-from tests.sources import GitSource, event, write_log
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> GitSource:
-    return GitSource.make(tmp_path / "source", FILES)
-
-
-@pytest.fixture
-def project(source: GitSource) -> Project:
-    return Project(slug="p", path=source.path)
-
-
-@pytest.fixture
-def index(make_index: IndexMaker, project: Project) -> Index:
-    """An index of the source, up to date."""
-    made = make_index(project)
-    reindex(made)
-    return made
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return tmp_path / "logs"
+from tests.sources import event, write_log
 
 
 def _with_logs(project: Project, path: Path) -> Project:

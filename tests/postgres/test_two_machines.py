@@ -20,7 +20,8 @@ from concordance.index import Index
 from concordance.indexing.vector_space import content_hash
 from concordance.models import CoverageState
 from concordance.settings import Project
-from tests.fake_ollama import Asked, FakeModel, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeModel, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import (
     better_than_the_truth,
     covered,

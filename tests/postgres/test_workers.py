@@ -18,7 +18,8 @@ from concordance.adapters.postgres.slots import Slots, open_slots
 from concordance.errors import DatabaseUnavailable
 from concordance.index import Index
 from concordance.settings import Project
-from tests.fake_ollama import Asked, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import covered, reindex
 from tests.postgres.house import open_index
 from tests.postgres.place import CHECKOUT, eventually

@@ -26,7 +26,8 @@ import psycopg
 
 from concordance.adapters.embedded_postgres import EmbeddedPostgres
 from concordance.adapters.prefect_server import PrefectServer
-from tests.fake_ollama import Asked, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.soak.comparing import compare
 from tests.soak.histories import History
 from tests.soak.kills import embedded_again

@@ -10,7 +10,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
-from tests.fake_ollama import Asked, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeOllama
+from tests.fake_ollama_faults import Fault
 
 Decide = Callable[[Asked], Fault | None]
 BAD_WORD = "walrus"

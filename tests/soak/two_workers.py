@@ -38,7 +38,8 @@ from concordance.adapters.postgres.schema import migrate
 from concordance.adapters.prefect_server import PREFECT_VARIABLES, PrefectServer
 from concordance.index import Index
 from tests.acceptance.test_serve import ask, deployment
-from tests.fake_ollama import Asked, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeOllama
+from tests.fake_ollama_faults import Fault
 from tests.soak.comparing import compare
 from tests.soak.running import run_all
 from tests.sources import GitSource

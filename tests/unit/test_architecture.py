@@ -1,19 +1,21 @@
-"""Imports go one way, each outside thing has one room, and nothing happens on import."""
+"""Imports go one way, each outside thing has one room, and no file is too long."""
 
 from __future__ import annotations
 
 import ast
-import json
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-OURS = ("concordance", "flows", "tasks", "sql")
+from tests.our_modules import (
+    OURS,
+    ROOT,
+    below,
+    handlers,
+    imports,
+    inside,
+    is_standard,
+    modules,
+)
+
 PURE = ("concordance.text", "concordance.sessions", "concordance.indexing", "concordance.ranking")
 SHARED = (
     "concordance.addresses",
@@ -33,79 +35,6 @@ SQL = re.compile(
 )
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
-
-
-@dataclass(frozen=True)
-class Import:
-    """An import of a module or of a name in it, told by its full name."""
-
-    name: str
-    where: str
-    for_types: bool
-
-    def within(self, *rooms: str) -> bool:
-        return any(self.name == room or self.name.startswith(f"{room}.") for room in rooms)
-
-
-@dataclass(frozen=True)
-class Module:
-    name: str
-    path: Path
-    text: str
-    tree: ast.Module
-
-    @property
-    def file(self) -> str:
-        return self.path.relative_to(ROOT).as_posix()
-
-    def at(self, node: ast.AST) -> str:
-        return f"{self.file}:{getattr(node, 'lineno', 0)}"
-
-
-@cache
-def modules() -> tuple[Module, ...]:
-    found = []
-    for package in OURS:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            text = path.read_text(encoding="utf-8")
-            found.append(Module(name, path, text, ast.parse(text)))
-    return tuple(found)
-
-
-def inside(*rooms: str) -> list[Module]:
-    return [m for m in modules() if any(m.name == r or m.name.startswith(f"{r}.") for r in rooms)]
-
-
-def imports(module: Module) -> Iterator[Import]:
-    typed = {
-        id(inner)
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(module.tree):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"a relative import at {module.at(node)}"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            yield Import(name, f"{module.at(node)} imports {name}", id(node) in typed)
-
-
-def is_standard(found: Import) -> bool:
-    return found.name.split(".")[0] in sys.stdlib_module_names
-
-
-def handlers(module: Module) -> Iterator[tuple[ast.ExceptHandler, set[str]]]:
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.ExceptHandler):
-            caught = [] if node.type is None else ast.walk(node.type)
-            names = {n.id for n in caught if isinstance(n, ast.Name)}
-            yield node, names or {"BaseException"}
 
 
 def test_there_is_something_to_look_at() -> None:
@@ -302,7 +231,8 @@ def test_what_ends_a_program_is_raised_again() -> None:
     for module in modules():
         lines = module.text.splitlines()
         for handler, names in handlers(module):
-            raised = any(isinstance(node, ast.Raise) for node in ast.walk(handler))
+            last = handler.body[-1]
+            raised = isinstance(last, ast.Raise) and last.exc is None
             elsewhere = "raised again" in lines[handler.lineno - 1]
             if "BaseException" in names and not (raised or elsewhere):
                 wrong.append(module.at(handler))
@@ -319,7 +249,7 @@ def test_no_module_is_an_attic() -> None:
 
 
 def test_no_file_is_too_long_to_be_read() -> None:
-    lengths = {module.file: module.text.count("\n") for module in modules()}
+    lengths = {module.file: module.text.count("\n") for module in (*modules(), *below("tests"))}
     assert {file: n for file, n in lengths.items() if n > LONGEST_FILE} == {}
 
 
@@ -333,77 +263,23 @@ def test_no_function_is_too_long_to_be_read() -> None:
     assert {name: n for name, n in lengths.items() if n > LONGEST_FUNCTION} == {}
 
 
-# --- nothing happens on import ---------------------------------------------------------------
-
-WATCH = """
-import importlib, json, os, sys
-
-seen = []
-code = (".py", ".pyc", ".so", ".pth", "METADATA", "entry_points.txt")
-busy = ("socket.connect", "socket.bind", "socket.getaddrinfo", "subprocess.", "os.system",
-        "os.fork", "os.exec", "os.posix_spawn", "urllib.", "os.mkdir", "os.remove", "os.rename",
-        "os.putenv", "_thread.start_new_thread")
-
-def watch(event, arguments):
-    if event == "open":
-        path = os.fsdecode(arguments[0]) if not isinstance(arguments[0], int) else "a descriptor"
-        if not path.endswith(code):
-            seen.append(f"{event} {path}")
-    elif event.startswith(busy):
-        seen.append(f"{event} {arguments!r:.120}")
-
-# What others do when they are imported is not judged here.
-for name in sys.argv[2].split(","):
-    importlib.import_module(name)
-sys.addaudithook(watch)
-for name in sys.argv[1].split(","):
-    importlib.import_module(name)
-print(json.dumps(seen))
-"""
-
-
-def test_importing_every_module_touches_nothing() -> None:
-    assert watched(*(module.name for module in inside("concordance"))) == []
-
-
-def test_the_watch_sees_what_it_watches_for(tmp_path: Path) -> None:
-    (tmp_path / "busy.py").write_text(
-        "import os, socket, subprocess, sys, threading\n"
-        "open('notes.txt', 'w').close()\n"
-        "socket.socket().bind(('127.0.0.1', 0))\n"
-        "subprocess.run([sys.executable, '--version'])\n"
-        "os.environ['A'] = 'b'\n"
-    )
-    seen = watched("busy", folder=tmp_path)
-    for event in ("open notes.txt", "socket.bind", "subprocess.Popen", "os.putenv"):
-        assert any(line.startswith(event) for line in seen), event
-
-
-def watched(*names: str, folder: Path = ROOT) -> list[str]:
-    """What a fresh interpreter does while it imports modules."""
-    needed = {
-        _module_of(found)
-        for module in modules()
-        if module.name in names
-        for found in imports(module)
-        if not found.within(*OURS, "__future__") and not found.for_types
-    }
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", WATCH, ",".join(names), ",".join(sorted(needed) or ["json"])],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return [str(line) for line in json.loads(done.stdout.splitlines()[-1])]
-
-
-def _module_of(found: Import) -> str:
-    """The module that a name is imported from."""
-    return found.name.rpartition(".")[0] or found.name
-
-
 def test_no_test_sets_how_many_examples_others_have() -> None:
     """A profile that is loaded holds for all files of a run, also where a conftest loads it."""
     loading = "load_" + "profile"
     assert [p.name for p in (ROOT / "tests").rglob("*.py") if loading in p.read_text("utf-8")] == []
+
+
+def test_no_test_holds_a_stop_watch() -> None:
+    """What is soon on one machine is late on a loaded one; a fault that lasts needs a timeout."""
+    clocks = {f"time.{name}()" for name in ("monotonic", "perf_counter", "process_time", "time")}
+    wrong = [
+        module.at(node)
+        for module in below("tests")
+        if module.path.name.startswith("test_") and "time." in module.text
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Sub)
+        and ast.unparse(node.left) in clocks
+        and not isinstance(node.right, ast.Constant)
+    ]
+    assert wrong == []

@@ -89,20 +89,19 @@ def test_a_commit_that_brings_too_much_does_not_pass_the_next_time(tmp_path: Pat
     assert fetch(mirror, source)
 
 
+@pytest.mark.timeout(20)
 def test_what_writes_without_end_is_ended_while_it_writes(tmp_path: Path) -> None:
     folder = tmp_path / "objects"
     folder.mkdir()
     (folder / "before").write_bytes(b"x" * MEGABYTE)
-    started = time.monotonic()
     with pytest.raises(QuotaExceeded):
         run(
             ["sh", "-c", "while :; do head -c 65536 /dev/zero >> objects/pack; sleep 0.01; done"],
             environment={"PATH": PATH},
             directory=tmp_path,
-            deadline=Deadline.after(30),
+            deadline=Deadline.after(600),
             quota=Quota.of(folder, MEGABYTE),
         )
-    assert time.monotonic() - started < 10
     size = (folder / "pack").stat().st_size
     time.sleep(0.1)
     assert (folder / "pack").stat().st_size == size, "nothing of it is left running"
@@ -154,6 +153,7 @@ def test_git_that_runs_out_of_memory_is_a_refusal_that_names_the_limit(tmp_path:
 # --- numbers and names -----------------------------------------------------------------------
 
 
+@pytest.mark.timeout(60)
 def test_ten_million_paths_from_a_few_objects_are_refused_soon(tmp_path: Path) -> None:
     source = GitSource.make(tmp_path / "source", {"a.md": "# A\n"})
     below = tree(
@@ -164,13 +164,11 @@ def test_ten_million_paths_from_a_few_objects_are_refused_soon(tmp_path: Path) -
         below = tree(source, [("40000", str(n).encode(), below) for n in range(10)])
     commit_tree(source, below)
     mirror = mirror_in(tmp_path / "state")
-    started = time.monotonic()
     commit = fetch(mirror, source)
     assert mirror.has_commit("p", commit)
     with pytest.raises(SourceRefused, match=r"more than 1,000 files") as caught:
         mirror.list_tree("p", commit, most=1_000)
     assert "CONCORDANCE_MAX_FILES" in str(caught.value)
-    assert time.monotonic() - started < 20
 
 
 def test_names_that_lead_out_of_the_repository_are_names_and_no_places(tmp_path: Path) -> None:
@@ -200,6 +198,7 @@ def test_names_that_lead_out_of_the_repository_are_names_and_no_places(tmp_path:
 # --- redirects -------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "target",
     [
@@ -218,9 +217,7 @@ def test_no_redirect_is_followed_wherever_it_leads(tmp_path: Path, target: str) 
     with serving(GitServer(tmp_path / "root")) as server:
         server.redirect_to = target
         mirror = mirror_in(tmp_path / "state")
-        started = time.monotonic()
         with pytest.raises(SourceNotFound, match="redirects to another address"):
             mirror.remote_head(f"{server.url}/r.git", None, None)
-        assert time.monotonic() - started < 5
         assert len(server.authorizations) == 1
     assert list(tmp_path.rglob("pwned")) == []

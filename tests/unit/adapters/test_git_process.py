@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,11 @@ from concordance.errors import (
 )
 
 URL = "https://example.org/r.git"
+# A group that was not ended would be waited for until then, and none of what is below takes long.
+pytestmark = pytest.mark.timeout(30)
 
 
-def shell(script: str, seconds: float = 5, longest: int = 1_000_000) -> Finished:
+def shell(script: str, seconds: float = 600, longest: int = 1_000_000) -> Finished:
     return run(
         ["sh", "-c", script],
         environment={"PATH": "/usr/bin:/bin", "ONLY": "this"},
@@ -35,13 +38,11 @@ def shell(script: str, seconds: float = 5, longest: int = 1_000_000) -> Finished
     )
 
 
-def dies(pid_file: Path) -> bool:
+def wait_for_end(pid_file: Path) -> None:
     stat = Path(f"/proc/{pid_file.read_text().strip()}/stat")
-    for _ in range(100):
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.01)
-    return False
+    with suppress(FileNotFoundError, ProcessLookupError):
+        while stat.read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.01)
 
 
 def test_both_outputs_and_the_exit_are_returned() -> None:
@@ -54,10 +55,8 @@ def test_a_large_output_arrives_whole() -> None:
 
 
 def test_too_large_an_output_ends_the_program() -> None:
-    started = time.monotonic()
     with pytest.raises(OutputTooLong):
         shell("yes", longest=10_000)
-    assert time.monotonic() - started < 3
 
 
 def test_the_environment_is_exactly_the_one_given() -> None:
@@ -70,20 +69,16 @@ def test_the_deadline_ends_the_whole_group_even_if_it_ignores_a_polite_request(
     tmp_path: Path,
 ) -> None:
     pid_file = tmp_path / "pid"
-    started = time.monotonic()
     with pytest.raises(DeadlinePassed):
-        shell(f"trap '' TERM; (trap '' TERM; sleep 60) & echo $! > {pid_file}; sleep 60", 0.3)
-    assert time.monotonic() - started < 3
-    assert dies(pid_file)
+        shell(f"trap '' TERM; (trap '' TERM; sleep 600) & echo $! > {pid_file}; sleep 600", 0.3)
+    wait_for_end(pid_file)
 
 
 def test_a_helper_left_behind_is_ended_and_not_waited_for(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
-    started = time.monotonic()
-    finished = shell(f"sleep 60 & echo $! > {pid_file}; echo done")
+    finished = shell(f"sleep 600 & echo $! > {pid_file}; echo done")
     assert (finished.code, finished.out) == (0, b"done\n")
-    assert time.monotonic() - started < 2
-    assert dies(pid_file)
+    wait_for_end(pid_file)
 
 
 def test_a_program_that_is_missing_is_an_error_of_ours() -> None:

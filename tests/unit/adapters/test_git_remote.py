@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from tests.git_server import (
 PATH = os.environ["PATH"]
 CREDENTIAL = Credential("x-token", SecretStr(TOKEN))
 SILENT_SECONDS = 1.0
+pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
@@ -198,10 +198,8 @@ def test_silence_and_dripping_end_at_the_deadline_and_leave_nothing(
             lambda: mirror.remote_head(url, None, None),
             lambda: mirror.fetch("p", url, RemoteHead("main", "0" * 40), None),
         ):
-            started = time.monotonic()
             with pytest.raises(SourceTimeout, match="timed out after 1 s") as caught:
                 call()
-            assert SILENT_SECONDS - 0.1 < time.monotonic() - started < SILENT_SECONDS + 2
             assert url in caught.value.message
         assert processes_with(url) == []
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == [".home", "p.lock"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -101,35 +100,52 @@ def test_a_question_of_any_length_is_read_from_its_beginning(local: LocalEmbedde
     assert one.tobytes() == other.tobytes()
 
 
-def test_closing_waits_for_a_question_that_is_being_embedded() -> None:
-    """A process that ends within the network aborts."""
-    local = LocalEmbedder()
+class Held:
+    """A network that is entered, and answers when it is let go; in some threads only, by name."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.threads = ""
+        self.inside, self.go_on = threading.Event(), threading.Event()
+
+    def run(self, names: Any, inputs: Any) -> Any:
+        if threading.current_thread().name.startswith(self.threads):
+            self.inside.set()
+            self.go_on.wait(60)
+        return self._session.run(names, inputs)
+
+
+@pytest.fixture
+def held(local: LocalEmbedder) -> Iterator[Held]:
     encoder = local._loaded()
-    inside, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    yield (held := Held(encoder.session))
+    held.go_on.set()
 
-    class Slow:
-        def run(self, names: Any, inputs: Any) -> Any:
-            inside.set()
-            go_on.wait(20)
-            return encoder.session.run(names, inputs)
 
-    local._encoder = replace(encoder, session=Slow())
+@pytest.mark.timeout(60)
+def test_closing_waits_for_a_question_that_is_being_embedded(
+    local: LocalEmbedder, held: Held
+) -> None:
+    """A process that ends within the network aborts."""
+    own = LocalEmbedder()
+    own._encoder = replace(local._loaded(), session=held)
+    ended = threading.Event()
     with pytest.raises(ProviderTimeout):
-        local.embed_query("kettle", deadline_seconds=0.05)
-    assert inside.wait(20)
+        own.embed_query("kettle", deadline_seconds=0.05)
+    assert held.inside.wait(20)
 
     def close() -> None:
-        local.close()
+        own.close()
         ended.set()
 
     closing = threading.Thread(target=close)
     closing.start()
     assert not ended.wait(0.2)
-    go_on.set()
+    held.go_on.set()
     closing.join(20)
     assert ended.is_set()
     with pytest.raises(ProviderUnavailable):
-        local.embed_query("kettle", deadline_seconds=1)
+        own.embed_query("kettle", deadline_seconds=1)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\0"])
@@ -153,22 +169,34 @@ def test_no_texts_give_no_vectors(local: LocalEmbedder) -> None:
     assert local.embed_documents([]) == []
 
 
-def test_a_question_does_not_wait_for_a_batch(local: LocalEmbedder) -> None:
-    passages = [CAKE * 25] * 24
+@pytest.mark.timeout(60)
+def test_a_question_does_not_wait_for_a_batch(local: LocalEmbedder, held: Held) -> None:
+    own = LocalEmbedder()
+    own._encoder = replace(local._loaded(), session=held)
+    held.threads = "embed-local"
+    passages = [CAKE] * 24
     with ThreadPoolExecutor(1) as other:
-        batch = other.submit(local.embed_documents, passages)
-        time.sleep(0.05)
-        local.embed_query(BACKUP, deadline_seconds=20)
-        assert not batch.done()
+        batch = other.submit(own.embed_documents, passages)
+        assert held.inside.wait(20)
+        try:
+            own.embed_query(BACKUP, deadline_seconds=20)
+            assert not batch.done()
+        finally:
+            held.go_on.set()
         assert len(vectors(batch.result())) == len(passages)
+    own.close()
 
 
-def test_a_question_that_takes_too_long_is_given_up(local: LocalEmbedder) -> None:
-    local.space()
-    begun = time.monotonic()
+@pytest.mark.timeout(60)
+def test_a_question_that_takes_too_long_is_given_up(local: LocalEmbedder, held: Held) -> None:
+    own = LocalEmbedder()
+    own._encoder = replace(local._loaded(), session=held)
     with pytest.raises(ProviderTimeout):
-        local.embed_query(CAKE * 1_000, deadline_seconds=0.05)
-    assert time.monotonic() - begun < 0.55
+        own.embed_query(CAKE, deadline_seconds=0.05)
+    # Before the network answered, and the next one is answered.
+    held.go_on.set()
+    assert own.embed_query(CAKE, deadline_seconds=20).shape == (384,)
+    own.close()
 
 
 @pytest.mark.parametrize("pinned", [MODEL_FILE, VOCABULARY_FILE])

@@ -22,7 +22,8 @@ from concordance.errors import (
     TextRefused,
 )
 from concordance.settings import Settings
-from tests.fake_ollama import Asked, FakeModel, FakeOllama, Fault
+from tests.fake_ollama import Asked, FakeModel, FakeOllama
+from tests.fake_ollama_faults import Fault
 
 MODEL = "nomic-embed-text:latest"
 OTHER = FakeModel(version="2")
