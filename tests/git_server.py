@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -120,6 +120,7 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
     """A server that accepts, and does with each connection what it is told."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threads: list[threading.Thread] = []
+        open_now: list[socket.socket] = []
 
         def accept() -> None:
             while True:
@@ -127,6 +128,7 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
                     connection, _ = listener.accept()
                 except OSError:
                     return
+                open_now.append(connection)
                 thread = threading.Thread(target=serve, args=(connection,))
                 threads.append(thread)
                 thread.start()
@@ -139,6 +141,12 @@ def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
         acceptor.start()
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}/r.git"
+        except BaseException:
+            # A test that failed waits no more for those who wait for an answer.
+            for connection in open_now:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            raise
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             acceptor.join()

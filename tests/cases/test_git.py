@@ -101,15 +101,14 @@ def test_a_server_that_never_answers_costs_its_project_its_time_alone_git_2(
         Project(slug=slug, path=GitSource.make(tmp_path / slug, {"docs/a.md": f"# {slug}\n"}).path)
         for slug in ("one", "two")
     ]
-    with listening(silence) as silent:
+    with ThreadPoolExecutor(3) as pool, listening(silence) as silent:
         index = make_index(
             *healthy,
             Project(slug="p", url=silent),
             allowed_schemes=("http", "file"),
             git_timeout_seconds=1,
         )
-        with ThreadPoolExecutor(3) as pool:
-            list(pool.map(lambda slug: reindex(index, slug), ("one", "p", "two")))
+        list(pool.map(lambda slug: reindex(index, slug), ("one", "p", "two")))
         assert processes_with(silent) == []
     said = covered(index)
     assert said.state is CoverageState.FAILED
