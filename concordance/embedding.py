@@ -15,7 +15,7 @@ from concordance.adapters.embedding import TextFailure, Vector
 from concordance.adapters.postgres import coverage, embeddings, projects
 from concordance.adapters.postgres.slots import Slots, open_slots
 from concordance.errors import ProviderError
-from concordance.indexing.vector_space import passage_text
+from concordance.indexing.vector_space import content_hash, passage_text
 from concordance.interruption import stop_requested
 from concordance.resources import Resources
 from concordance.surveying import todays_rules
@@ -197,41 +197,57 @@ class _Worker:
             projects=self._ids, most=most, attempts=self._attempts, before=self._started
         )
 
-    def _embed(self, batch: Batch) -> list[Vector | TextFailure]:
-        """Vectors of passages; at the last try, none fails for what was said before it.
-
-        Not at an earlier one: a failure may pass, and the vector of less than the text would stay.
-        """
+    def _embed(self, batch: Batch) -> list[_Result]:
+        """Vectors of passages; one that fails with what was said before it has one without that."""
         embedder = self._resources.embedder
         results = embedder.embed_documents([_text(passage) for _, passage in batch])
         self._resources.breaker.reset()
+        found = [_Result(result) for result in results]
         again = [
             number
-            for number, ((claim, passage), result) in enumerate(zip(batch, results, strict=True))
-            if isinstance(result, TextFailure)
-            and passage.preceding is not None
-            and claim.attempts + 1 >= self._attempts
+            for number, ((_, passage), result) in enumerate(zip(batch, results, strict=True))
+            if isinstance(result, TextFailure) and passage.preceding is not None
         ]
         if again:
-            alone = [_text(replace(batch[number][1], preceding=None)) for number in again]
-            for number, result in zip(again, embedder.embed_documents(alone), strict=True):
-                results[number] = result
-        return results
+            alone = [replace(batch[number][1], preceding=None) for number in again]
+            vectors = embedder.embed_documents([_text(passage) for passage in alone])
+            for number, passage, result in zip(again, alone, vectors, strict=True):
+                found[number] = _Result(results[number], passage, result)
+        return found
 
-    def _store(self, batch: Batch, results: Sequence[Vector | TextFailure]) -> None:
-        vectors: list[tuple[embeddings.Claimed, Vector]] = []
+    def _store(self, batch: Batch, results: Sequence[_Result]) -> None:
+        whole: list[tuple[embeddings.Claimed, Vector]] = []
+        less: dict[bytes, tuple[bytes, Vector]] = {}
         reasons: dict[bytes, str] = {}
         for (claim, _), result in zip(batch, results, strict=True):
-            if isinstance(result, TextFailure):
-                reasons[claim.content_hash] = self._resources.scrubber().text(result.reason)
-            else:
-                vectors.append((claim, result))
-        if vectors:
-            self._backlog.store(vectors)
+            if not isinstance(result.whole, TextFailure):
+                whole.append((claim, result.whole))
+                continue
+            # What is embedded without what was said before it is tried whole again, too.
+            reasons[claim.content_hash] = self._resources.scrubber().text(result.whole.reason)
+            if result.alone is not None and not isinstance(result.less, TextFailure | None):
+                less[claim.content_hash] = (_hash(result.alone), result.less)
+        if whole:
+            self._backlog.store(whole)
+        if less:
+            self._backlog.store_less(less)
         if reasons:
             self._backlog.refuse(reasons, now=self._resources.clock())
-        self.embedded += len(vectors)
-        self.refused += len(reasons)
+        self.embedded += len(whole) + len(less)
+        self.refused += len(reasons) - len(less)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What came of a passage; where it failed whole, what came of it `alone`."""
+
+    whole: Vector | TextFailure
+    alone: embeddings.PassageText | None = None
+    less: Vector | TextFailure | None = None
+
+
+def _hash(passage: embeddings.PassageText) -> bytes:
+    return content_hash(passage.title, passage.heading_path, passage.content, passage.preceding)
 
 
 def _text(passage: embeddings.PassageText) -> str:

@@ -97,13 +97,18 @@ cross join lateral (
     order by x.chunk_id limit 1
 ) e
 where k.tenant_id = %(tenant)s and k.content_hash = any(%(hashes)s)
-  and not exists (select from embeddings y where y.model_id = %(model)s and y.chunk_id = k.id)
+  and not exists (
+    select from embeddings y
+    where y.model_id = %(model)s and y.chunk_id = k.id and y.content_hash = k.content_hash)
 order by k.id
 for key share of k skip locked
-on conflict (model_id, chunk_id) do nothing
+on conflict (model_id, chunk_id) do update
+    set (content_hash, embedding) = (excluded.content_hash, excluded.embedding)
+    where embeddings.content_hash <> excluded.content_hash
 
 -- name: drop_settled
--- Texts that no passage wants any more. The generation tells whether a run asked for one again
+-- Texts that no passage wants any more: one with a vector of less than its text wants the whole one
+-- all the same. The generation tells whether a run asked for one again
 -- while this statement looked. Rows that a run is writing are asked for again, so nobody waits.
 with settled as (
     select b.content_hash, b.generation
@@ -114,7 +119,9 @@ with settled as (
         select from chunks k
         where k.tenant_id = b.tenant_id and k.content_hash = b.content_hash
           and not exists (
-            select from embeddings e where e.model_id = b.model_id and e.chunk_id = k.id))
+            select from embeddings e
+            where e.model_id = b.model_id and e.chunk_id = k.id
+              and e.content_hash = k.content_hash))
 ), still as (
     select b.content_hash
     from embedding_backlog b
@@ -156,7 +163,7 @@ update embedding_backlog b
 set claimed_by = %(worker)s
 from candidate c
 where b.model_id = c.model_id and b.content_hash = c.content_hash
-returning b.content_hash, b.position, b.attempts
+returning b.content_hash, b.position
 
 -- name: texts
 select distinct on (k.content_hash) k.content_hash, case when k.titled then d.title end as title,
@@ -171,6 +178,21 @@ order by k.content_hash, k.id
 insert into embeddings (model_id, chunk_id, tenant_id, project_id, scope, content_hash, embedding)
 select %(model)s, k.id, k.tenant_id, k.project_id, d.scope, k.content_hash, v.embedding
 from unnest(%(hashes)s::bytea[], %(vectors)s::vector[]) as v (content_hash, embedding)
+join chunks k on k.tenant_id = %(tenant)s and k.content_hash = v.content_hash
+join documents d on d.id = k.document_id
+order by k.id
+for key share of k skip locked
+on conflict (model_id, chunk_id) do update
+    set (content_hash, embedding) = (excluded.content_hash, excluded.embedding)
+    where embeddings.content_hash <> excluded.content_hash
+
+-- name: store_less
+-- Vectors of less than the text, with the hash of what they were made from: no other passage gets
+-- them, and their texts stay in the backlog.
+insert into embeddings (model_id, chunk_id, tenant_id, project_id, scope, content_hash, embedding)
+select %(model)s, k.id, k.tenant_id, k.project_id, d.scope, v.made_from, v.embedding
+from unnest(%(hashes)s::bytea[], %(sources)s::bytea[], %(vectors)s::vector[])
+    as v (content_hash, made_from, embedding)
 join chunks k on k.tenant_id = %(tenant)s and k.content_hash = v.content_hash
 join documents d on d.id = k.document_id
 order by k.id

@@ -29,7 +29,7 @@ import tasks.embedding
 import tasks.evaluation
 import tasks.indexing
 import tasks.search
-from concordance import resources
+from concordance.adapters import breaker
 from concordance.adapters.postgres.projects import Hold
 from concordance.errors import ConcordanceError
 from concordance.index import Index
@@ -230,7 +230,7 @@ def test_a_server_that_is_busy_twice_is_asked_a_third_time_oll_6(
     project = three(tmp_path)[0]
     index = adopt(make_index, project)
     index.prepare_space()
-    monkeypatch.setattr(resources, "PAUSES", (0.0, 0.0, 60.0))
+    monkeypatch.setattr(breaker, "PAUSES", (0.0, 0.0, 60.0))
     texts = 0
 
     def busy_twice(asked: Any) -> Fault | None:

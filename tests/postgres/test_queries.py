@@ -182,6 +182,7 @@ def _values(project: int, model: int, tenant: int) -> dict[str, Any]:
         "tenant": tenant,
         "term_languages": ["english", "english"],
         "shares": [0.75, 0.25],
+        "sources": [HASH],
         "threshold": 0.2,
         "title": None,
         "times": [NOW],

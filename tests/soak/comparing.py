@@ -13,7 +13,7 @@ from typing import Any
 from concordance.models import CoverageState, ScopeCoverage
 from tests.postgres.driver import Rows, ask, documents_of, passages_of, statistics_of
 
-VECTOR = ("vector", "vector_scope")
+VECTOR = ("vector", "vector_scope", "vector_of_text")
 MOMENTS = {"last_attempt", "last_success", "last_complete"}
 OF_VECTORS = {"chunks_with_vector", "chunks_refused", "embedding_error", "state", "reason", "model"}
 MOST_SHOWN = 300
@@ -53,11 +53,15 @@ FORGOTTEN = """
       and not exists (select from embedding_backlog b
           where b.model_id = m.id and b.content_hash = k.content_hash)
     """
-# Vectors of another text than that of their passage, or that are told to lie elsewhere.
+# Vectors of another text than that of their passage, which nobody would be asked for any more, or
+# that are told to lie elsewhere.
 MISPLACED = """
     select e.chunk_id, e.model_id from embeddings e
     join chunks k on k.id = e.chunk_id join documents d on d.id = k.document_id
-    where e.content_hash <> k.content_hash or e.scope <> d.scope or e.project_id <> d.project_id
+    where e.scope <> d.scope or e.project_id <> d.project_id
+      or (e.content_hash <> k.content_hash and (k.preceding is null or not exists (
+            select from embedding_backlog b
+            where b.model_id = e.model_id and b.content_hash = k.content_hash)))
     """
 SPACE = "select fingerprint from embedding_models where state = 'active'"
 
@@ -112,7 +116,8 @@ def compare(url: str, fresh_url: str, slug: str, *, whole: bool) -> Comparison:
         pairs = [
             [(one["name"], one["ordinal"], *(one[key] for key in VECTOR)) for one in both]
             for both in zip(mine, theirs, strict=False)
-            if both[0]["vector"] is not None or whole
+            # What has a vector of less than its text meanwhile waits for one of the whole.
+            if both[0]["vector_of_text"] or whole
         ]
         done.same("vectors", [pair[0] for pair in pairs], [pair[1] for pair in pairs])
     counts, largest = statistics_of(url, slug)

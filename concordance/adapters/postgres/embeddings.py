@@ -55,11 +55,10 @@ class StoredSpace:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A text that a worker has taken from the backlog, and in how many runs it was refused."""
+    """A text that a worker has taken from the backlog."""
 
     content_hash: bytes
     position: int = 0
-    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +221,22 @@ class Backlog:
             written = connection.execute(ask["store"], key).rowcount
             connection.execute(ask["drop_settled"], key)
         return written
+
+    def store_less(self, vectors: Mapping[bytes, tuple[bytes, NDArray[np.float32]]]) -> None:
+        """Write vectors of less than a text, which stays in the backlog, where it has none yet.
+
+        Args:
+            vectors: By the hash of the text: the hash of what was embedded, and its vector.
+        """
+        key = {
+            "model": self._space.id,
+            "tenant": self._tenant,
+            "hashes": list(vectors),
+            "sources": [source for source, _ in vectors.values()],
+            "vectors": [vector_as_text(vector) for _, vector in vectors.values()],
+        }
+        with self._database.transaction() as connection:
+            connection.execute(queries("embeddings")["store_less"], key)
 
     def refuse(self, reasons: Mapping[bytes, str], *, now: datetime) -> None:
         """Note that the model could not take these texts, in the provider's words."""
