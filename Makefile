@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Processes that tests run in: a number, or as many as there are cores.
+# Processes that tests run in: a number, or one more than there are cores.
 WORKERS ?= auto
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 # Libraries of this project must not look for anything outside this machine.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,12 @@ from tests.fake_ollama import FakeOllama
 # Folders whose files share what takes long to start.
 TOGETHER = ("tests/flows/", "tests/http/")
 _numbers = itertools.count(1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: tests of flows and of the command line wait for processes."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -168,6 +175,4 @@ def make_index(
 
 
 def _environment() -> dict[str, str]:
-    import os  # noqa: PLC0415 - tests alone may look
-
     return {"PATH": os.environ["PATH"]}

@@ -18,7 +18,7 @@ begin
     join documents d on d.project_id = p.id
     left join chunks k on k.document_id = d.id
     left join embedding_models m on m.tenant_id = tenant and m.state = 'active'
-    left join embeddings e on e.chunk_id = k.id and e.model_id = m.id
+    left join embeddings e on e.chunk_id = k.id and e.model_id = m.id and e.content_hash = k.content_hash
     where p.tenant_id = tenant and p.slug = reader_document.project
       and d.kind = reader_document.kind and d.name = reader_document.name
     group by d.id;

@@ -9,7 +9,7 @@ from projects p
 join documents d on d.project_id = p.id
 left join chunks k on k.document_id = d.id
 left join embedding_models m on m.tenant_id = p.tenant_id and m.state = 'active'
-left join embeddings e on e.chunk_id = k.id and e.model_id = m.id
+left join embeddings e on e.chunk_id = k.id and e.model_id = m.id and e.content_hash = k.content_hash
 where p.tenant_id = %(tenant)s and p.slug = %(slug)s and d.kind = %(kind)s and d.name = %(name)s
 group by d.id
 

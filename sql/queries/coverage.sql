@@ -41,6 +41,7 @@ cross join lateral (
     from documents x
     join chunks h on h.document_id = x.id
     left join embeddings e on e.chunk_id = h.id and e.model_id = m.id
+        and e.content_hash = h.content_hash
     left join embedding_backlog b on b.model_id = m.id and b.content_hash = h.content_hash
     where x.project_id = c.project_id and x.scope = c.scope
 ) k
@@ -134,6 +135,7 @@ left join lateral (
     from documents x
     join chunks g on g.document_id = x.id
     left join embeddings e on e.chunk_id = g.id and e.model_id = c.model_id
+        and e.content_hash = g.content_hash
     left join embedding_backlog b on b.model_id = c.model_id and b.content_hash = g.content_hash
     where c.attempt_open and x.project_id = c.project_id and x.scope = c.scope
 ) h on c.attempt_open

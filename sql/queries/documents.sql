@@ -192,7 +192,7 @@ select d.id, d.scope, d.status, d.reason, d.commit, d.chunker,
 from documents d
 left join chunks k on k.document_id = d.id
 left join embedding_models m on m.tenant_id = d.tenant_id and m.state = 'active'
-left join embeddings e on e.chunk_id = k.id and e.model_id = m.id
+left join embeddings e on e.chunk_id = k.id and e.model_id = m.id and e.content_hash = k.content_hash
 left join embedding_backlog b on b.model_id = m.id and b.content_hash = k.content_hash
 where d.project_id = %(project)s and d.kind = %(kind)s and d.name = %(name)s
 group by d.id

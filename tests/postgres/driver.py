@@ -119,8 +119,7 @@ def passages_of(url: str, slug: str = "p") -> Rows:
                l.language, l.length, l.weights::text as weights,
                l.lexemes @@ quote_literal(w.place)::tsquery as placed,
                ts_delete(l.lexemes, w.place)::text as lexemes,
-               e.scope as vector_scope, e.embedding::text as vector,
-               e.content_hash = k.content_hash as vector_of_text
+               e.scope as vector_scope, e.embedding::text as vector
         from documents d
         join projects p on p.id = d.project_id
         join chunks k on k.document_id = d.id

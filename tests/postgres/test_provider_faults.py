@@ -17,6 +17,7 @@ from tests.conftest import IndexMaker
 from tests.fake_ollama import Asked, FakeOllama
 from tests.fake_ollama_faults import Fault
 from tests.postgres.driver import (
+    ask,
     covered,
     documents_of,
     fill,
@@ -104,8 +105,14 @@ def test_a_text_that_is_refused_once_costs_one_call_in_the_next_run_inc_5(
     assert provider.calls == 0
 
 
+VECTORS = """
+select count(*) as n from embeddings e join chunks k on k.id = e.chunk_id
+where k.event_id is not null
+"""
+
+
 def test_one_turn_that_the_model_cannot_take_is_given_up_after_bounded_tries_oll_3(
-    make_index: IndexMaker, project: Project, logs: Path, provider: FakeOllama
+    make_index: IndexMaker, project: Project, logs: Path, provider: FakeOllama, database_url: str
 ) -> None:
     bad = "Let me look at the next part:"
     turns = [event("s", n, bad if n == 5 else f"turn number {n}") for n in range(12)]
@@ -116,10 +123,11 @@ def test_one_turn_that_the_model_cannot_take_is_given_up_after_bounded_tries_oll
     index = make_index(_with_logs(project, logs), embedding_attempts=2)
     reindex(index)
     said = covered(index, Scope.SESSION)
-    assert (said.chunks, said.chunks_with_vector, said.chunks_refused) == (12, 11, 1)
+    # Two turns are embedded with the bad one before them, and have a vector without it meanwhile.
+    assert (said.chunks, said.chunks_with_vector, said.chunks_refused) == (12, 9, 3)
+    assert ask(database_url, VECTORS)[0]["n"] == 11
     second = fill(index)
     assert second is not None
-    # Two turns are embedded with the bad one before them, and have a vector without it.
     assert (second.refused, second.given_up) == (1, 3)
     provider.forget()
     third = fill(index)

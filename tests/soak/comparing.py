@@ -13,7 +13,7 @@ from typing import Any
 from concordance.models import CoverageState, ScopeCoverage
 from tests.postgres.driver import Rows, ask, documents_of, passages_of, statistics_of
 
-VECTOR = ("vector", "vector_scope", "vector_of_text")
+VECTOR = ("vector", "vector_scope")
 MOMENTS = {"last_attempt", "last_success", "last_complete"}
 OF_VECTORS = {"chunks_with_vector", "chunks_refused", "embedding_error", "state", "reason", "model"}
 MOST_SHOWN = 300
@@ -116,8 +116,7 @@ def compare(url: str, fresh_url: str, slug: str, *, whole: bool) -> Comparison:
         pairs = [
             [(one["name"], one["ordinal"], *(one[key] for key in VECTOR)) for one in both]
             for both in zip(mine, theirs, strict=False)
-            # What has a vector of less than its text meanwhile waits for one of the whole.
-            if both[0]["vector_of_text"] or whole
+            if both[0]["vector"] is not None or whole
         ]
         done.same("vectors", [pair[0] for pair in pairs], [pair[1] for pair in pairs])
     counts, largest = statistics_of(url, slug)
