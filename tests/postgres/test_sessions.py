@@ -38,7 +38,7 @@ def test_a_growing_log_adds_only_what_is_new_md_8(
     lines = [json.dumps(e) for e in good]
     lines.insert(2, '{"session_id": "s", "text": "\\x"}')
     lines.append(json.dumps(event("s", 6, "before\u2028after"), ensure_ascii=False))
-    lines.append(json.dumps(event("s", 7, "word " * 50_000)))
+    lines.append(json.dumps(event("s", 7, "word " * 1_000_000)))
     logs.mkdir()
     half = json.dumps(event("s", 8, "the last"))
     (logs / "a.jsonl").write_text("\n".join([*lines, half[:20]]))

@@ -300,8 +300,7 @@ def test_documentation_of_real_projects_keeps_its_text(path: Path) -> None:
     """A few marks in two of the eight trees, all of them credentials by their form."""
     counts: Counter[str] = Counter()
     with tarfile.open(path) as tree:
-        # A part of each: all of them take half a minute.
-        for entry in list(tree)[::4]:
+        for entry in tree:
             if not entry.isfile() or not entry.name.lower().endswith((".md", ".mdx", ".markdown")):
                 continue
             read = tree.extractfile(entry)
@@ -314,7 +313,7 @@ def test_documentation_of_real_projects_keeps_its_text(path: Path) -> None:
     assert sum(counts.values()) <= EXPECTED.get(path.name.split(".")[0], 0), counts
 
 
-LONG = 300_000
+LONG = 1_000_000
 HOSTILE = {
     "one letter": "a" * LONG,
     "names and signs": "password=" * (LONG // 9),
@@ -337,7 +336,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_very_long_line_takes_seconds(kind: str) -> None:
+def test_a_line_of_a_megabyte_takes_seconds(kind: str) -> None:
     SCRUBBER.scrub(HOSTILE[kind])
